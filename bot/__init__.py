@@ -1,0 +1,1 @@
+"""The running program: transports, models, embedders, configuration and the composition root."""

@@ -1,0 +1,5 @@
+"""`python -m bot` is `merk`."""
+
+from bot.cli import main
+
+main()

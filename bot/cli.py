@@ -1,0 +1,153 @@
+"""The command line: parse, call, answer. Heavy parts are imported by the command that needs them."""
+
+import asyncio
+import sys
+from collections.abc import Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bot.config import load
+from bot.errors import CommandError
+from bot.lock import own
+from memory.instants import SystemClock
+
+app = typer.Typer(
+    name="merk",
+    help="A self-hosted assistant that remembers across chats, and forgets for real.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+Config = Annotated[Path | None, typer.Option("--config", help="Configuration file.", show_default=False)]
+
+
+def main() -> None:
+    """Run, and turn what cannot be done into a sentence: exit code 2 = configuration, 1 = anything else."""
+    try:
+        app()
+    except CommandError as error:
+        print(error, file=sys.stderr)  # noqa: T201 - the one place that speaks for all commands
+        sys.exit(error.code)
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    with suppress(KeyboardInterrupt):
+        asyncio.run(work)
+
+
+@app.command()
+def chat(
+    config: Config = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a reply event, for scripts.")] = False,
+) -> None:
+    """Talk to Merk in this terminal."""
+    from bot import chat as terminal  # noqa: PLC0415
+
+    _run(terminal.chat(load(config), as_json=as_json))
+
+
+@app.command()
+def run(config: Config = None) -> None:
+    """Serve every configured transport."""
+    from bot import serve  # noqa: PLC0415
+
+    _run(serve.serve(load(config)))
+
+
+@app.command()
+def init(config: Config = None) -> None:
+    """Set Merk up, step by step."""
+    from rich.console import Console  # noqa: PLC0415
+
+    from bot.setup import default_target, set_up  # noqa: PLC0415
+
+    set_up(config or default_target(), Console())
+
+
+@app.command()
+def doctor(
+    config: Config = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Only what is wrong.")] = False,
+) -> None:
+    """Say what works, what does not, and which command mends it."""
+    from bot.doctor import examine  # noqa: PLC0415
+
+    found = asyncio.run(examine(load(config)))
+    for health in found:
+        if health.ok and not quiet:
+            typer.echo(f"ok    {health.name}: {health.detail}")
+        elif not health.ok:
+            typer.echo(f"WRONG {health.name}: {health.detail}\n      → {health.remedy}")
+    if not all(health.ok for health in found):
+        sys.exit(1)
+
+
+@app.command()
+def approve(code: str, config: Config = None) -> None:
+    """Let in the stranger who was given this code."""
+    from bot import keeping  # noqa: PLC0415
+
+    user = asyncio.run(keeping.approve(load(config), code))
+    typer.echo(f"{user.name} may talk to Merk now.")
+
+
+@app.command()
+def backup(file: Path, config: Config = None) -> None:
+    """Write everything into one file; Merk may be running."""
+    from bot.backup import back_up  # noqa: PLC0415
+
+    back_up(load(config).tenant.data_dir / "merk.db", file, SystemClock())
+    typer.echo(f"Written to {file}.")
+
+
+@app.command("restore")
+def restore_(file: Path, config: Config = None) -> None:
+    """Put a backup in the place of the data; Merk must be stopped."""
+    from bot.backup import restore  # noqa: PLC0415
+
+    data_dir = load(config).tenant.data_dir
+    with own(data_dir, "restore"):
+        replaced = restore(file, data_dir, SystemClock())
+    typer.echo("Restored." + (f" What was there before is in {replaced}." if replaced else ""))
+
+
+@app.command()
+def reindex(config: Config = None) -> None:
+    """Make every index anew from the database; Merk must be stopped."""
+    from bot import keeping  # noqa: PLC0415
+
+    count = asyncio.run(keeping.reindex(load(config)))
+    typer.echo(f"{count} summaries indexed.")
+
+
+@app.command()
+def export(
+    user: Annotated[str, typer.Option(help="Whose data, for example telegram:42.")],
+    to: Annotated[Path, typer.Option(help="Folder to write into.")] = Path(),
+    config: Config = None,
+) -> None:
+    """Hand over everything of one person, as JSON and Markdown."""
+    from bot import keeping  # noqa: PLC0415
+
+    for written in asyncio.run(keeping.export(load(config), user, to)):
+        typer.echo(str(written))
+
+
+@app.command()
+def erase(
+    user: Annotated[str | None, typer.Option(help="Everything of this person, for example telegram:42.")] = None,
+    history: Annotated[bool, typer.Option("--history", help="Every chat of everybody; facts stay.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    config: Config = None,
+) -> None:
+    """Erase for good, and print the receipt; Merk must be stopped."""
+    from bot import keeping  # noqa: PLC0415
+
+    if (user is None) == (not history):
+        raise typer.BadParameter("name either --user or --history")
+    if not yes:
+        typer.confirm(f"Erase {user or 'every chat'} for good?", abort=True)
+    typer.echo(asyncio.run(keeping.erase(load(config), user)))

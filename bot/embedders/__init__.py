@@ -1,0 +1,1 @@
+"""Embedders behind `memory.ports.Embedder`, one module a provider."""

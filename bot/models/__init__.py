@@ -1,0 +1,1 @@
+"""Language models behind `memory.ports.LanguageModel`, one module a provider."""

@@ -1,0 +1,131 @@
+"""Which model and which embedder serve this tenant: `auto` takes the best that is there, and says which."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from bot.config import ConfigError, Settings
+from memory.ports import Embedder, EmbedderError, LanguageModel, ModelError, Tier
+
+log = structlog.get_logger(__name__)
+
+Progress = Callable[[int, int], None]
+"""(bytes so far, bytes in all)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A model and the line that says which it is and what would be better."""
+
+    model: LanguageModel
+    said: str
+    provider: str
+
+
+async def choose_model(settings: Settings, progress: Progress) -> Chosen:
+    """Take the configured model; `auto`: a Claude key, else a reachable Ollama, else the built-in model.
+
+    Raises `ConfigError` when a provider is named and lacks what it needs.
+    """
+    provider = settings.model.provider
+    if provider == "anthropic" or (provider == "auto" and settings.model.anthropic.api_key):
+        return _anthropic(settings)
+    if provider in ("auto", "ollama"):
+        chosen = await _ollama(settings)
+        if chosen:
+            return chosen
+        if provider == "ollama":
+            raise ConfigError(
+                "model.provider: Ollama does not answer, or has no chat model. "
+                "Start it (`ollama serve`), take a model (`ollama pull qwen3`), or set model.ollama.host."
+            )
+    return await _builtin(settings, progress)
+
+
+def _anthropic(settings: Settings) -> Chosen:
+    from bot.models.anthropic import AnthropicModel  # noqa: PLC0415 - an SDK of 40 MB, only where it serves
+
+    section = settings.model.anthropic
+    if section.api_key is None:
+        raise ConfigError("model.anthropic.api_key: missing. Set it in the file, or set ANTHROPIC_API_KEY.")
+    models = {Tier.DEFAULT: section.default, Tier.SMART: section.smart, Tier.SMALL: section.small}
+    model = AnthropicModel(api_key=section.api_key.get_secret_value(), base_url=section.base_url, models=models)
+    return Chosen(model, f"Model: Claude ({section.default}).", "anthropic")
+
+
+async def _ollama(settings: Settings) -> Chosen | None:
+    from bot.models.ollama import OllamaModel, find_ollama, installed_models  # noqa: PLC0415 - only where it serves
+
+    section = settings.model.ollama
+    host = await find_ollama(section.host)
+    if host is None:
+        return None
+    name = section.chat
+    if name is None:
+        try:
+            installed = await installed_models(host)
+        except ModelError as error:
+            log.warning("providers.ollama_failed", failure=error.failure)
+            return None
+        name = next((model for model in installed if not _embeds(model)), None)
+    if name is None:
+        return None
+    models = {Tier.DEFAULT: name, Tier.SMART: name, Tier.SMALL: section.small or name}
+    model = OllamaModel(host=host, models=models, num_ctx=section.num_ctx)
+    return Chosen(model, f"Model: {name} on Ollama.", "ollama")
+
+
+async def _builtin(settings: Settings, progress: Progress) -> Chosen:
+    from bot.models.builtin import BuiltinModel  # noqa: PLC0415 - a runtime of 100 MB, only where it serves
+    from bot.models.download import DownloadError, ensure_builtin_model  # noqa: PLC0415
+    from bot.models.none import NoModel  # noqa: PLC0415
+
+    better = "ANTHROPIC_API_KEY or a running Ollama would be much better."
+    path = settings.model.builtin.path
+    if path is None:
+        try:
+            path = await ensure_builtin_model(settings.tenant.data_dir / "models", progress)
+        except DownloadError as error:
+            return Chosen(NoModel(str(error)), f"No model: {error} Commands work all the same.", "none")
+        said = f"Model: the built-in SmolLM2-135M, small and English. {better}"
+    elif path.is_file():
+        said = f"Model: {path.name}, built in. {better}"
+    else:
+        raise ConfigError(f"model.builtin.path: {path} is not there. Name a GGUF file, or delete the key.")
+    return Chosen(BuiltinModel(path), said, "builtin")
+
+
+async def choose_embedder(settings: Settings) -> Embedder:
+    """Take the configured embedder; `auto`: an Ollama that has the model, else the built-in one.
+
+    Raises `ConfigError` when Ollama is named and does not answer.
+    """
+    section = settings.embedding
+    host = section.url or settings.model.ollama.host
+    if section.provider in ("auto", "ollama"):
+        from bot.embedders.ollama import OllamaEmbedder  # noqa: PLC0415 - only where it serves
+        from bot.models.ollama import find_ollama, installed_models  # noqa: PLC0415
+
+        found = await find_ollama(host)
+        installed = await installed_models(found) if found else ()
+        if section.provider == "ollama" or any(name.split(":")[0] == section.model for name in installed):
+            embedder = OllamaEmbedder(host=found or host, model=section.model)
+            try:
+                await embedder.open()
+            except EmbedderError as error:
+                if section.provider == "ollama":
+                    raise ConfigError(
+                        f"embedding.model: Ollama cannot embed with {section.model}. "
+                        f'Take it (`ollama pull {section.model}`), or set embedding.provider = "builtin".'
+                    ) from error
+                log.warning("providers.embedder_failed", detail=str(error))
+            else:
+                return embedder
+    from bot.embedders.builtin import UseEmbedder  # noqa: PLC0415 - 150 MB, only where it serves
+
+    return UseEmbedder()
+
+
+def _embeds(model: str) -> bool:
+    return "embed" in model or model.startswith(("bge-", "all-minilm", "snowflake-arctic"))

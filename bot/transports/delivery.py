@@ -1,0 +1,264 @@
+"""The one engine for every send: outbox rows in the order of their place, each message of a row once.
+
+A row says `sending` before the call and keeps the message's id after it. What was `sending` when the process died
+is resent only where the transport recognises repeats; elsewhere the person is offered it by a card.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+import structlog
+
+from bot.transports.base import Fault, Outgoing, Part, SendError, Transport
+from bot.transports.limiter import Limiter
+from bot.transports.posting import Context, post, unpack
+from handlers.types import Card, Place
+from memory.instants import to_ms
+from memory.ports import Clock
+from memory.storage import outbox, sessions
+from memory.storage.database import Database
+from memory.storage.outbox import OutboxRow
+
+log = structlog.get_logger(__name__)
+
+Offer = Callable[[OutboxRow], Awaitable[Card]]
+"""What to say to a person whose answer may not have arrived; words are the handlers' business."""
+
+LOST_THREAD_TRIES = 3  # one such error is no proof that a thread is gone (pitfall P37)
+LOOK_SECONDS = 5  # another process (`merk approve`) may have left a row
+PATIENCE_SECONDS = (1, 2, 5, 10, 30, 60)
+
+
+class Delivery:
+    """Sends what the outbox holds, place by place."""
+
+    def __init__(
+        self, database: Database, clock: Clock, transports: Mapping[str, Transport], limiter: Limiter, offer: Offer
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._transports = transports
+        self.limiter = limiter
+        self._offer = offer
+        self._work = asyncio.Event()
+        self._lanes: dict[str, asyncio.Task[None]] = {}
+        self._closing = False
+
+    def wake(self) -> None:
+        """There are new rows."""
+        self._work.set()
+
+    async def recover(self) -> None:
+        """Settle what a crash left in flight. Once, before anything is sent."""
+        for transport in self._transports.values():
+            await self._doubt(transport, await self._in_flight(transport.name))
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        while True:
+            self._work.clear()
+            await self._start_lanes()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):  # wait_for of 3.11 may swallow a cancellation
+                    await self._work.wait()
+
+    async def drain(self, seconds: float) -> None:
+        """Give what is on its way a little time before the end."""
+        self._closing = True
+        if self._lanes:
+            await asyncio.wait(self._lanes.values(), timeout=seconds)
+        for task in list(self._lanes.values()):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def idle(self) -> bool:
+        """True when nothing waits to be sent."""
+        async with self._database.read() as connection:
+            for name in self._transports:
+                if await outbox.open_rows(connection, name):
+                    return False
+        return not self._lanes
+
+    async def _start_lanes(self) -> None:
+        if self._closing:
+            return
+        async with self._database.read() as connection:
+            rows = [row for name in self._transports for row in await outbox.open_rows(connection, name)]
+        for row in rows:
+            if row.lane not in self._lanes:
+                self._lanes[row.lane] = asyncio.create_task(self._work_lane(row.transport, row.lane))
+
+    async def _work_lane(self, transport: str, lane: str) -> None:
+        try:
+            while not self._closing and (row := await self._next(transport, lane)) is not None:
+                wait = (row.not_before - to_ms(self._clock.now())) / 1000
+                if wait > 0:
+                    await asyncio.sleep(wait)
+                await self._deliver(row)
+        except Exception:
+            # one lane's trouble must not stop the others; a row that was being sent must not go out again unasked
+            log.exception("delivery.lane_failed", lane=lane)
+            await asyncio.sleep(1)
+            in_flight = [row for row in await self._in_flight(transport) if row.lane == lane]
+            await self._doubt(self._transports[transport], in_flight)
+        finally:
+            del self._lanes[lane]
+            self._work.set()
+
+    async def _next(self, transport: str, lane: str) -> OutboxRow | None:
+        async with self._database.read() as connection:
+            return await outbox.next_in_lane(connection, transport, lane)
+
+    async def _in_flight(self, transport: str) -> list[OutboxRow]:
+        async with self._database.read() as connection:
+            return await outbox.in_flight(connection, transport)
+
+    async def _doubt(self, transport: Transport, rows: list[OutboxRow]) -> None:
+        status = "pending" if transport.resends_safely else "doubtful"
+        async with self._database.write() as connection:
+            for row in rows:
+                await outbox.change(connection, row.id, status=status)
+
+    async def _deliver(self, row: OutboxRow) -> None:
+        if row.status == "doubtful":
+            await self._set_aside(row)
+            return
+        transport = self._transports[row.transport]
+        assert row.event is not None
+        outgoing = unpack(row.event)
+        try:
+            refs = await self._carry_out(transport, row, outgoing)
+        except SendError as error:
+            await self._settle(row, error)
+            return
+        async with self._database.write() as connection:
+            await outbox.sent(connection, row.id, refs, to_ms(self._clock.now()))
+
+    async def _carry_out(self, transport: Transport, row: OutboxRow, outgoing: Outgoing) -> tuple[str, ...]:
+        place = _place(row)
+        if outgoing.kind == "wipe":
+            await self.limiter.wait(place.chat, transport.pace(place))
+            left = await transport.delete(place, outgoing.wiped)
+            if left:
+                log.warning("delivery.not_wiped", count=len(left))
+            return ()
+        parts = transport.render(outgoing)
+        refs = row.refs
+        if outgoing.replaces and not refs:
+            refs = await self._replace(transport, place, outgoing.replaces, parts[0])
+        for index in range(len(refs), len(parts)):
+            refs = (*refs, await self._send_part(transport, row, parts[index], index, refs))
+        return refs
+
+    async def _replace(self, transport: Transport, place: Place, ref: str, part: Part) -> tuple[str, ...]:
+        """Put a part in the place of a message; an empty result means that it must be sent anew."""
+        await self.limiter.wait(place.chat, transport.pace(place))
+        try:
+            await transport.edit(place, ref, part)
+        except SendError as error:
+            if error.fault is Fault.FORMAT:
+                await transport.edit(place, ref, replace(part, body=None))
+            elif error.fault is Fault.NO_MESSAGE:
+                return ()
+            elif error.fault is Fault.UNKNOWN:
+                raise SendError(Fault.UNSENT, error.detail) from error  # the same edit twice changes nothing
+            else:
+                raise
+        return (ref,)
+
+    async def _send_part(
+        self, transport: Transport, row: OutboxRow, part: Part, index: int, refs: tuple[str, ...]
+    ) -> str:
+        place = _place(row)
+        await self.limiter.wait(place.chat, transport.pace(place))
+        async with self._database.write() as connection:
+            await outbox.change(connection, row.id, status="sending", refs=refs)
+        key = f"{row.id}-{index}"
+        try:
+            ref = await transport.send(place, part, key)
+        except SendError as error:
+            if error.fault is not Fault.FORMAT:
+                raise
+            log.warning("delivery.sent_plain", row=row.id)  # once, as the person's own words (pitfall P35)
+            ref = await transport.send(place, replace(part, body=None), key)
+        async with self._database.write() as connection:
+            await outbox.change(connection, row.id, status="pending", refs=(*refs, ref))
+        return ref
+
+    async def _settle(self, row: OutboxRow, error: SendError) -> None:
+        log.warning("delivery.fault", row=row.id, fault=error.fault, retry_after=error.retry_after)
+        place = _place(row)
+        match error.fault:
+            case Fault.LATER:
+                self.limiter.block(place.chat, error.retry_after)
+                await self._again(row, error.retry_after)
+            case Fault.UNSENT:
+                await self._again(row, PATIENCE_SECONDS[min(row.attempts, len(PATIENCE_SECONDS) - 1)])
+            case Fault.UNKNOWN if self._transports[row.transport].resends_safely:
+                await self._again(row, 1)
+            case Fault.UNKNOWN:
+                await self._set_aside(row)
+            case Fault.NO_THREAD if row.attempts + 1 < LOST_THREAD_TRIES:
+                await self._again(row, 2)
+            case Fault.NO_THREAD:
+                await self._move_out(row)
+            case Fault.MOVED:
+                await self._follow(row, error.detail)
+            case _:
+                async with self._database.write() as connection:
+                    await outbox.change(connection, row.id, status="failed", error=error.fault)
+
+    async def _again(self, row: OutboxRow, seconds: float) -> None:
+        not_before = to_ms(self._clock.now()) + round(seconds * 1000)
+        async with self._database.write() as connection:
+            await outbox.change(connection, row.id, status="pending", not_before=not_before, attempts=row.attempts + 1)
+
+    async def _set_aside(self, row: OutboxRow) -> None:
+        """Nobody knows whether it arrived: offer it."""
+        card = await self._offer(row) if row.user_id is not None else None
+        async with self._database.write() as connection:
+            await outbox.change(connection, row.id, status="unknown")
+            if card is not None:
+                await post(connection, _context(row, _place(row)), [card], to_ms(self._clock.now()))
+        self.wake()
+
+    async def _move_out(self, row: OutboxRow) -> None:
+        """The thread is gone: never slip its answer into the main chat, offer it there."""
+        main = replace(_place(row), thread="")
+        card = await self._offer(row) if row.user_id is not None else None
+        async with self._database.write() as connection:
+            chat = await sessions.chat_id(connection, row.transport, main.chat)
+            if chat is not None:
+                await sessions.forget_thread(connection, chat, row.place["thread"])
+            await outbox.change(
+                connection,
+                row.id,
+                status="unknown",
+                place={"chat": main.chat, "thread": ""},
+                lane=main.lane,
+                error=Fault.NO_THREAD,
+            )
+            if card is not None:
+                await post(connection, _context(row, main), [card], to_ms(self._clock.now()))
+        self.wake()
+
+    async def _follow(self, row: OutboxRow, new_chat: str) -> None:
+        """The chat has a new id: so have its sessions and this row."""
+        place = replace(_place(row), chat=new_chat)
+        async with self._database.write() as connection:
+            await sessions.move_chat(connection, row.transport, row.place["chat"], new_chat)
+            await outbox.change(
+                connection, row.id, status="pending", place={"chat": new_chat, "thread": place.thread}, lane=place.lane
+            )
+
+
+def _place(row: OutboxRow) -> Place:
+    return Place(row.transport, row.place["chat"], row.place["thread"])
+
+
+def _context(row: OutboxRow, place: Place) -> Context:
+    # no inbox id: the card is a message of its own, not the growing answer
+    return Context(place, row.user_id, row.session_id, None)

@@ -1,0 +1,231 @@
+"""From an update to a finished reply: the inbox row first, then its place's turn, then one transaction at the end.
+
+One lane a place keeps order; presses and urgent commands do not wait in it. A kill at any point leaves an inbox row
+that is not done, and `recover` takes it up again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import structlog
+
+from bot.transports.base import Hold, Transport
+from bot.transports.delivery import Delivery
+from bot.transports.posting import Context, post
+from bot.transports.preview import Previewer
+from handlers.types import Event, Handled, Incoming, Notice, Text
+from memory.instants import to_ms
+from memory.ports import Clock
+from memory.storage import inbox, sessions
+from memory.storage.database import Database
+from memory.storage.inbox import InboxRow
+
+log = structlog.get_logger(__name__)
+
+PRESS_SECONDS = 4
+
+
+@dataclass(slots=True)
+class _Lane:
+    waiting: deque[Incoming] = field(default_factory=deque[Incoming])
+    task: asyncio.Task[None] | None = None
+
+
+@dataclass(slots=True)
+class _Gathering:
+    parts: list[Incoming]
+    timer: asyncio.TimerHandle
+
+
+class Intake:
+    """Takes in what one transport receives."""
+
+    def __init__(  # noqa: PLR0913 - what it connects
+        self,
+        database: Database,
+        clock: Clock,
+        transport: Transport,
+        delivery: Delivery,
+        *,
+        handle: Callable[[Incoming, int], Awaitable[Handled]],
+        is_urgent: Callable[[Incoming], bool],
+        finished: Callable[[], None],
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._transport = transport
+        self._delivery = delivery
+        self._handle = handle
+        self._is_urgent = is_urgent
+        self._finished = finished
+        self._lanes: dict[str, _Lane] = {}
+        self._gathering: dict[str, _Gathering] = {}
+        self._urgent: set[asyncio.Task[None]] = set()
+        self._closed = False
+
+    async def accept(self, external_id: str, payload: dict[str, Any]) -> None:
+        """Commit an update, then see to it. Returns when it is on disk."""
+        async with self._database.write() as connection:
+            row_id = await inbox.add(connection, self._transport.name, external_id, payload, to_ms(self._clock.now()))
+        if row_id is None:
+            return
+        try:
+            await self._take(InboxRow(row_id, self._transport.name, external_id, payload, 0))
+        except Exception:
+            # it is on disk, and that is what the transport asked: the row is taken up again at the next start
+            log.exception("intake.not_taken", inbox=row_id)
+
+    async def recover(self) -> None:
+        """Take up again what was received and not finished, in order."""
+        async with self._database.read() as connection:
+            rows = await inbox.open_rows(connection, self._transport.name)
+        for row in rows:
+            await self._take(row)
+
+    async def close(self) -> None:
+        """Stop at once. What is unfinished is taken up again at the next start."""
+        self._closed = True
+        for gathering in self._gathering.values():
+            gathering.timer.cancel()
+        tasks = [lane.task for lane in self._lanes.values() if lane.task] + list(self._urgent)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def is_idle(self) -> bool:
+        return not (self._lanes or self._gathering or self._urgent)
+
+    async def _take(self, row: InboxRow) -> None:
+        try:
+            if moved := self._transport.moved(row):
+                await self._follow(*moved)
+            incoming = self._transport.parse(row)
+        except Exception:
+            # an update of a shape we do not know must not block the ones behind it
+            log.exception("intake.not_understood", inbox=row.id)
+            incoming = None
+        if incoming is None:
+            await self._finish((row.id,))
+        elif hold := self._hold(incoming):
+            self._gather(incoming, hold)
+        else:
+            await self._line_up(incoming)
+
+    async def _follow(self, old: str, new: str) -> None:
+        async with self._database.write() as connection:
+            await sessions.move_chat(connection, self._transport.name, old, new)
+
+    def _hold(self, incoming: Incoming) -> Hold | None:
+        hold = self._transport.hold(incoming)
+        if hold is None or self._is_urgent(incoming):
+            return None
+        return hold if hold.seconds or hold.key in self._gathering else None
+
+    def _gather(self, incoming: Incoming, hold: Hold) -> None:
+        known = self._gathering.pop(hold.key, None)
+        if known:
+            known.timer.cancel()
+        parts = [*known.parts, incoming] if known else [incoming]
+        seconds = hold.seconds or 1.0
+        timer = asyncio.get_running_loop().call_later(seconds, self._gathered, hold.key)
+        self._gathering[hold.key] = _Gathering(parts, timer)
+
+    def _gathered(self, key: str) -> None:
+        whole = merge(self._gathering.pop(key).parts)
+        self._spawn(self._line_up(whole))
+
+    async def _line_up(self, incoming: Incoming) -> None:
+        if self._closed:
+            return
+        if self._is_urgent(incoming):
+            self._spawn(self._work(incoming))
+            return
+        lane = self._lanes.setdefault(incoming.place.lane, _Lane())
+        lane.waiting.append(incoming)
+        if lane.task is None:
+            lane.task = asyncio.create_task(self._work_lane(incoming.place.lane, lane))
+        else:
+            self._spawn(self._transport.mark_waiting(incoming, waiting=True))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._urgent.add(task)
+        task.add_done_callback(self._urgent.discard)
+
+    async def _work_lane(self, key: str, lane: _Lane) -> None:
+        first = True
+        while lane.waiting:
+            incoming = lane.waiting.popleft()
+            if not first:
+                self._spawn(self._transport.mark_waiting(incoming, waiting=False))
+            first = False
+            await self._work(incoming)
+        del self._lanes[key]
+
+    async def _work(self, incoming: Incoming) -> None:
+        try:
+            await self._answer(incoming)
+        except Exception:
+            # the dispatcher answers for handlers; what arrives here is a store that fails: the row stays open
+            log.exception("intake.failed", inbox=incoming.inbox_ids)
+
+    async def _answer(self, incoming: Incoming) -> None:
+        async with self._database.write() as connection:
+            attempt = await inbox.begin(connection, incoming.inbox_ids)
+        handled = await self._handle(incoming, attempt)
+        previewer = Previewer(self._database, self._clock, self._transport, self._delivery.limiter, incoming)
+        events: list[Event] = []
+        toast = ""
+        patience = asyncio.create_task(self._acknowledge_later(incoming)) if incoming.press else None
+        async with previewer, aclosing(handled.reply) as reply:
+            async for event in reply:
+                if isinstance(event, Text) and not event.done:
+                    previewer.grow(event.text)
+                elif isinstance(event, Notice) and event.brief and incoming.press:
+                    toast = event.text
+                else:
+                    events.append(event)
+        if patience is not None and patience.cancel():
+            self._spawn(self._transport.acknowledge(incoming, toast))
+        context = Context(incoming.place, handled.user_id, handled.session_id, incoming.inbox_ids[0])
+        now = to_ms(self._clock.now())
+        async with self._database.write() as connection:
+            await post(connection, context, events, now)
+            await inbox.finish(connection, incoming.inbox_ids, now)
+        self._delivery.wake()
+        self._finished()
+
+    async def _acknowledge_later(self, incoming: Incoming) -> None:
+        """A press that is not acknowledged spins on the phone, and expires."""
+        await asyncio.sleep(PRESS_SECONDS)
+        await self._transport.acknowledge(incoming, "")
+
+    async def _finish(self, ids: tuple[int, ...]) -> None:
+        async with self._database.write() as connection:
+            await inbox.finish(connection, ids, to_ms(self._clock.now()))
+
+
+HARD_CUT = 4096  # a client that cuts exactly here cut inside a word
+
+
+def merge(parts: list[Incoming]) -> Incoming:
+    """One message from the pieces of a split paste or the items of an album, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    parts = sorted(parts, key=lambda part: part.inbox_ids)
+    text = parts[0].text
+    for before, part in pairwise(parts):
+        glue = "" if len(before.text) == HARD_CUT else "\n"
+        text = glue.join(piece for piece in (text, part.text) if piece)
+    return replace(
+        parts[0],
+        inbox_ids=tuple(id for part in parts for id in part.inbox_ids),
+        text=text,
+        attachments=tuple(item for part in parts for item in part.attachments),
+        is_addressed=any(part.is_addressed for part in parts),
+    )

@@ -1,0 +1,135 @@
+"""From reply events to rows: the one transaction that makes an answer ready to be sent.
+
+Records, buttons and outbox rows are committed together with the end of the inbox row they answer.
+"""
+
+import secrets
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.transports.base import Key, Outgoing
+from handlers.types import Button, Card, Event, Notice, Place, Recipient, Text, Wipe
+from memory.storage import confirmations, log, outbox, sessions
+from memory.storage.confirmations import Pending
+from memory.storage.outbox import Draft, OutboxRow
+
+BUTTONS_LIVE_MS = 7 * 24 * 3600 * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Whom the events answer, and where."""
+
+    place: Place
+    user_id: int | None
+    session_id: int | None
+    inbox_id: int | None
+
+
+async def post(connection: AsyncConnection, context: Context, events: list[Event], now: int) -> None:
+    """Write what the events say. A growing message of the same inbox row takes the final text."""
+    if context.session_id is not None and await sessions.by_id(connection, context.session_id) is None:
+        context = replace(context, session_id=None)  # the reply to the deletion of its own session
+    growing = await outbox.streaming(connection, context.inbox_id) if context.inbox_id is not None else None
+    for event in events:
+        message_id = None
+        if isinstance(event, Text):
+            if event.record is not None:
+                message_id = await log.append(connection, event.record, now)
+            if growing is not None:
+                await _grow_up(connection, context, growing, event, message_id)
+                growing = None
+                continue
+        await _enqueue(connection, context, event, message_id, now)
+
+
+async def _grow_up(
+    connection: AsyncConnection, context: Context, growing: OutboxRow, event: Text, message_id: int | None
+) -> None:
+    """The final text takes the place of the growing message, or is offered where that one may be lost."""
+    final = _outgoing(event)
+    if growing.refs:
+        values: dict[str, Any] = {"status": "pending", "event": pack(replace(final, replaces=growing.refs[0]))}
+    else:
+        values = {"status": "doubtful", "event": pack(final)}
+    values |= {"message_id": message_id, "user_id": context.user_id, "session_id": context.session_id, "refs": ()}
+    await outbox.change(connection, growing.id, **values)
+
+
+async def _enqueue(
+    connection: AsyncConnection, context: Context, event: Event, message_id: int | None, now: int
+) -> None:
+    to = event.to if isinstance(event, Card | Notice) else None
+    place = to.place if to else context.place
+    user_id = to.user_id if to else context.user_id
+    outgoing = _outgoing(event)
+    if isinstance(event, Card) and event.buttons:
+        outgoing = replace(outgoing, keys=await _keys(connection, context, event, user_id, now))
+    draft = Draft(
+        transport=place.transport,
+        place={"chat": place.chat, "thread": place.thread},
+        lane=place.lane,
+        event=pack(outgoing),
+        user_id=user_id,
+        session_id=None if to else context.session_id,
+        message_id=message_id,
+        inbox_id=context.inbox_id,
+    )
+    await outbox.add(connection, draft, now)
+
+
+async def _keys(
+    connection: AsyncConnection, context: Context, card: Card, user_id: int | None, now: int
+) -> tuple[tuple[Key, ...], ...]:
+    assert user_id is not None, "a button acts only for a person"
+    name = secrets.token_urlsafe(9)
+    to_other = isinstance(card.to, Recipient)
+
+    async def key(button: Button) -> Key:
+        token = secrets.token_urlsafe(12)
+        pending = Pending(
+            token=token,
+            action=button.action,
+            data=button.data,
+            user_id=user_id,
+            session_id=None if to_other else context.session_id,
+            card=name,
+            claimed_by=None,
+            expires_at=now + BUTTONS_LIVE_MS,
+        )
+        await confirmations.add(connection, pending, now)
+        return Key(button.label, token)
+
+    return tuple([tuple([await key(button) for button in row]) for row in card.buttons])
+
+
+def _outgoing(event: Event) -> Outgoing:
+    match event:
+        case Text():
+            return Outgoing("text", event.text)
+        case Card():
+            return Outgoing("card", event.text, replaces=event.replaces, file=event.file)
+        case Notice():
+            return Outgoing("notice", event.text)
+        case Wipe():
+            return Outgoing("wipe", wiped=event.refs)
+
+
+def pack(outgoing: Outgoing) -> dict[str, Any]:
+    """As JSON for the outbox."""
+    return asdict(outgoing)
+
+
+def unpack(event: dict[str, Any]) -> Outgoing:
+    """The inverse of `pack`."""
+    file = event["file"]
+    return Outgoing(
+        kind=event["kind"],
+        text=event["text"],
+        keys=tuple(tuple(Key(key["label"], key["token"]) for key in row) for row in event["keys"]),
+        replaces=event["replaces"],
+        file=(file[0], file[1]) if file else None,
+        wiped=tuple(event["wiped"]),
+    )

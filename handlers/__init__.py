@@ -1,0 +1,1 @@
+"""What the bot does with a message, a command or a button: `Handler = Request -> Reply`."""

@@ -1,0 +1,41 @@
+"""Buttons that ask and the one that erases."""
+
+from memory.memory import Memory
+
+from handlers import facts
+from handlers.types import Card, Handler, Reply, Request, UserError
+
+
+def ask(memory: Memory) -> Handler:
+    """One of several matches was chosen, or all of them: ask before erasing."""
+
+    async def handle(request: Request) -> Reply:
+        asked_in = request.data["asked_in"]
+        known = {fact.id: fact for fact in await memory.facts.list(request.audience)}
+        chosen = [known[id] for id in request.data["ids"] if id in known]
+        if not chosen:
+            raise UserError(request.say("fact-gone"))
+        if len(chosen) == 1:
+            yield facts.forget_card(request.say, chosen, asked_in=asked_in, replaces=request.card)
+        else:
+            ids = [fact.id for fact in chosen]
+            yield facts.forget_all_card(request.say, ids, asked_in=asked_in, replaces=request.card)
+
+    return handle
+
+
+def forget(memory: Memory) -> Handler:
+    async def handle(request: Request) -> Reply:
+        receipt = await memory.forget_facts(request.audience, request.data["ids"])
+        yield Card(facts.receipt_lines(request.say, receipt), replaces=request.card)
+
+    return handle
+
+
+def leave() -> Handler:
+    """No: nothing happens, and the card says so."""
+
+    async def handle(request: Request) -> Reply:
+        yield Card(request.say("left"), replaces=request.card)
+
+    return handle

@@ -1,0 +1,247 @@
+"""One incoming thing in, reply events out. Access, session, routing, and the one error boundary."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+
+import structlog
+
+from handlers.access import Policy, Verdict, judge
+from handlers.locales import Phrases, nearest, phrases
+from handlers.routing import route
+from handlers.types import (
+    Button,
+    Card,
+    Command,
+    Event,
+    Handled,
+    Handler,
+    Incoming,
+    Notice,
+    Place,
+    Recipient,
+    Reply,
+    Request,
+    UserError,
+)
+from memory.instants import to_ms
+from memory.ports import Clock
+from memory.storage import awaiting, confirmations, people, sessions
+from memory.storage.database import Database
+from memory.storage.people import Pairing
+from memory.types import Audience, FactRefused, User
+
+log = structlog.get_logger(__name__)
+
+INTERRUPTED_TRIES = 3  # a message that brings the program down must not do so for ever
+PAIRING_MS = 60 * 60 * 1000
+PAIRINGS_PER_HOUR = 20
+CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # nothing that can be misread
+
+
+class Dispatcher:
+    """Finds out who speaks, where and what for, and hands over to a handler."""
+
+    def __init__(  # noqa: PLR0913 - what there is to hand over to
+        self,
+        database: Database,
+        clock: Clock,
+        policy: Policy,
+        *,
+        default_language: str,
+        commands: Sequence[Command],
+        buttons: Mapping[str, Handler],
+        awaited: Mapping[str, Handler],
+        message: Handler,
+        edited: Handler,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._policy = policy
+        self._default_language = default_language
+        self._commands = {command.name: command for command in commands}
+        self._buttons = buttons
+        self._awaited = awaited
+        self._message = message
+        self._edited = edited
+
+    def is_urgent(self, incoming: Incoming) -> bool:
+        """What does not wait in line: a press, and commands such as /stop."""
+        if incoming.press:
+            return True
+        where = route(incoming, self._commands)
+        return where.kind == "command" and self._commands[where.name].is_urgent
+
+    async def handle(self, incoming: Incoming, attempt: int = 1) -> Handled:
+        """Decide what to do. Never raises for what a person can send."""
+        say = phrases(incoming.sender.language or self._default_language)
+        try:
+            user, verdict = await self._meet(incoming)
+            if verdict is not Verdict.ADMIT or user is None:
+                return Handled(self._guarded(self._turn_away(incoming, verdict, say), say))
+            if not (incoming.is_addressed or incoming.press):
+                return Handled(_nothing())
+            say = phrases(user.reads)
+            request = await self._open(incoming, user, say)
+            if attempt > INTERRUPTED_TRIES:
+                return Handled(_interrupted(say), user.id, request.session.id)
+            request, handler = await self._choose(request)
+            return Handled(self._guarded(handler(request), say), user.id, request.session.id)
+        except UserError as error:
+            return Handled(_one(Notice(str(error), brief=True)))
+        except Exception:
+            log.exception("dispatcher.failed", inbox=incoming.inbox_ids)
+            return Handled(_one(Notice(say("bug"))))
+
+    # --- who ---
+
+    async def _meet(self, incoming: Incoming) -> tuple[User | None, Verdict]:
+        sender = incoming.sender
+        async with self._database.read() as connection:
+            user = await people.find(connection, sender.identity)
+        in_private = incoming.chat_kind == "ai"
+        verdict, role = judge(self._policy, sender.identity, user, in_private=in_private)
+        if verdict is not Verdict.ADMIT:
+            return user, verdict
+        language = nearest(sender.language or self._default_language)
+        if user is None or user.role is not role:
+            async with self._database.write() as connection:
+                user = await people.admit(
+                    connection, sender.identity, sender.name, role, language, to_ms(self._clock.now())
+                )
+        if (user.name, user.client_language) != (sender.name, language):
+            async with self._database.write() as connection:
+                await people.meet(connection, user.id, sender.name, language)
+            user = replace(user, name=sender.name, client_language=language)
+        return user, verdict
+
+    async def _turn_away(self, incoming: Incoming, verdict: Verdict, say: Phrases) -> Reply:
+        if incoming.press:
+            yield Notice(say("press-not-yours"), brief=True)
+        elif verdict is Verdict.REFUSE:
+            yield Notice(say("stranger-refused"))
+        elif verdict is Verdict.PAIR:
+            for event in await self._pair(incoming, say):
+                yield event
+
+    async def _pair(self, incoming: Incoming, say: Phrases) -> list[Event]:
+        now = to_ms(self._clock.now())
+        sender = incoming.sender
+        async with self._database.write() as connection:
+            pairing = await people.open_pairing(connection, sender.identity, now)
+            if pairing is not None:
+                return [Notice(say("pairing-waits", code=pairing.code))]
+            if await people.count_pairings(connection, now - PAIRING_MS) >= PAIRINGS_PER_HOUR:
+                return [Notice(say("pairing-later"))]
+            code = "".join(secrets.choice(CODE_LETTERS) for _ in range(8))
+            place = {"transport": incoming.place.transport, "chat": incoming.place.chat, "thread": ""}
+            language = nearest(sender.language or self._default_language)
+            pairing = Pairing(code, sender.identity, sender.name, language, place, now + PAIRING_MS)
+            await people.offer_pairing(connection, pairing, now)
+        asked = [await self._ask_owner(identity, pairing) for identity in sorted(self._policy.owners)]
+        return [Notice(say("pairing-code", code=code)), *(card for card in asked if card)]
+
+    async def _ask_owner(self, identity: str, pairing: Pairing) -> Card | None:
+        """A card in the owner's private chat; nothing where the owner has never written."""
+        async with self._database.read() as connection:
+            owner = await people.find(connection, identity)
+            place = await people.private_place(connection, owner.id) if owner else None
+        if owner is None or place is None:
+            return None
+        say = phrases(owner.reads)
+        data = {"code": pairing.code}
+        return Card(
+            say("pairing-ask", name=pairing.name, identity=pairing.identity, code=pairing.code),
+            ((Button(say("pairing-yes"), "approve", data), Button(say("pairing-no"), "decline", data)),),
+            to=Recipient(Place(*place), owner.id),
+        )
+
+    # --- where ---
+
+    async def _open(self, incoming: Incoming, user: User, say: Phrases) -> Request:
+        place = incoming.place
+        now = to_ms(self._clock.now())
+        async with self._database.read() as connection:
+            chat = await sessions.chat_id(connection, place.transport, place.chat)
+            session = await sessions.current(connection, chat, place.thread) if chat is not None else None
+        if chat is None or session is None:
+            async with self._database.write() as connection:
+                chat = await sessions.ensure_chat(
+                    connection,
+                    place.transport,
+                    place.chat,
+                    kind=incoming.chat_kind,
+                    title=incoming.chat_title,
+                    now=now,
+                )
+                audience = Audience(user.id, chat, incoming.chat_kind == "ai")
+                session = await sessions.current(connection, chat, place.thread)
+                session = session or await sessions.start(connection, audience, place.thread, now=now)
+        return Request(incoming, user, Audience(user.id, chat, incoming.chat_kind == "ai"), session, say)
+
+    # --- what for ---
+
+    async def _choose(self, request: Request) -> tuple[Request, Handler]:
+        where = route(request.incoming, self._commands)
+        match where.kind:
+            case "press":
+                return await self._pressed(request)
+            case "edit":
+                return request, self._edited
+            case "command":
+                command = self._commands[where.name]
+                return replace(request, args=where.args), command.handle
+            case "unknown_command":
+                raise UserError(request.say("unknown-command", name=where.name))
+            case _:
+                return await self._message_or_awaited(request)
+
+    async def _pressed(self, request: Request) -> tuple[Request, Handler]:
+        press = request.incoming.press
+        assert press is not None
+        async with self._database.write() as connection:
+            pending = await confirmations.find(connection, press.token)
+            if pending is None or pending.expires_at < to_ms(self._clock.now()):
+                raise UserError(request.say("press-expired"))
+            if pending.user_id != request.user.id:
+                raise UserError(request.say("press-not-yours"))
+            if not await confirmations.claim(connection, pending, request.incoming.inbox_ids[0]):
+                raise UserError(request.say("press-again"))
+            session = await sessions.by_id(connection, pending.session_id) if pending.session_id else None
+        return replace(request, data=pending.data, session=session or request.session), self._buttons[pending.action]
+
+    async def _message_or_awaited(self, request: Request) -> tuple[Request, Handler]:
+        async with self._database.write() as connection:
+            awaited = await awaiting.take(connection, request.session.id, request.user.id, to_ms(self._clock.now()))
+        if awaited is not None and request.incoming.is_trusted:
+            return replace(request, data=awaited.data), self._awaited[awaited.what]
+        return request, self._message
+
+    # --- the one error boundary ---
+
+    async def _guarded(self, reply: Reply, say: Phrases) -> Reply:
+        try:
+            async with aclosing(reply) as events:
+                async for event in events:
+                    yield event
+        except UserError as error:
+            yield Notice(str(error))
+        except FactRefused as error:
+            yield Notice(say(f"fact-refused-{error.reason}"))
+        except Exception:
+            log.exception("dispatcher.handler_failed")
+            yield Notice(say("bug"))
+
+
+async def _nothing() -> Reply:
+    return
+    yield
+
+
+async def _one(event: Event) -> Reply:
+    yield event
+
+
+async def _interrupted(say: Phrases) -> Reply:
+    yield Notice(say("interrupted"))

@@ -1,0 +1,92 @@
+"""The cards around facts, for commands, tools and buttons alike. What they say comes from the stored row."""
+
+from collections.abc import Sequence
+
+from handlers.locales import Phrases
+from handlers.types import Button, Card
+from memory.types import Fact, Receipt, Remembered
+
+LABEL_LENGTH = 40
+LISTED = 8  # a phone shows about so many buttons at once
+BUDGET_WARNING = 0.8
+
+
+def kept_card(say: Phrases, kept: Remembered, *, replaces: str | None = None) -> Card:
+    """Told from the stored row: what was kept, with Undo and Edit; asks when it contradicts an older fact."""
+    fact = kept.fact
+    lines = [say("fact-known" if kept.was_known else "fact-kept", fact=fact.text)]
+    if kept.redacted:
+        lines.append(say("fact-redacted"))
+    if kept.budget_used >= BUDGET_WARNING:
+        lines.append(say("fact-budget", percent=round(kept.budget_used * 100)))
+    if kept.rivals:
+        old = kept.rivals[0]
+        lines.append(say("fact-rival", old=old.text))
+        choices = tuple(
+            (Button(say(f"settle-{choice}"), "settle_fact", {"id": fact.id, "choice": choice}),)
+            for choice in ("new", "both", "old")
+        )
+        return Card("\n".join(lines), choices, replaces)
+    buttons: list[Button] = []
+    if not kept.was_known:
+        buttons.append(Button(say("undo"), "undo_fact", {"id": fact.id}))
+    buttons.append(Button(say("edit"), "edit_fact", {"id": fact.id}))
+    if kept.budget_used >= BUDGET_WARNING:
+        buttons.append(Button(say("tidy"), "memory_page", {"page": 0}))
+    return Card("\n".join(lines), (tuple(buttons),), replaces)
+
+
+def told(kept: Remembered) -> str:
+    """The same for the model."""
+    if kept.was_known:
+        return f"Already stored, nothing changed: {kept.fact.text}"
+    said = f"Stored: {kept.fact.text}"
+    if kept.rivals:
+        said += f" It contradicts a stored fact ({kept.rivals[0].text}); the person is asked which one holds."
+    return said
+
+
+def ask_to_keep(say: Phrases, text: str, message_id: int | None) -> Card:
+    """For words that are not the person's own: nothing is written without a tap."""
+    data = {"text": text, "message_id": message_id}
+    return Card(
+        say("keep-untrusted", fact=text), ((Button(say("keep"), "keep_fact", data), Button(say("no"), "leave")),)
+    )
+
+
+def forget_card(say: Phrases, found: Sequence[Fact], *, asked_in: int | None, replaces: str | None = None) -> Card:
+    """One match: Yes or No. Several: a list to choose from, and "all of them"."""
+    if len(found) == 1:
+        data = {"ids": [found[0].id], "asked_in": asked_in}
+        yes = Button(say("forget-yes"), "forget_fact", data)
+        return Card(say("forget-ask", fact=found[0].text), ((yes, Button(say("no"), "leave")),), replaces)
+    rows: list[tuple[Button, ...]] = [
+        (Button(shorten(fact.text), "ask_forget", {"ids": [fact.id], "asked_in": asked_in}),) for fact in found[:LISTED]
+    ]
+    every = {"ids": [fact.id for fact in found], "asked_in": asked_in}
+    rows.append((Button(say("forget-all"), "ask_forget", every), Button(say("forget-none"), "leave")))
+    return Card(say("forget-which", n=len(found)), tuple(rows), replaces)
+
+
+def forget_all_card(say: Phrases, ids: list[int], *, asked_in: int | None, replaces: str | None) -> Card:
+    """The second Yes for more than one fact."""
+    yes = Button(say("forget-yes-all", n=len(ids)), "forget_fact", {"ids": ids, "asked_in": asked_in})
+    return Card(say("forget-ask-all", n=len(ids)), ((yes, Button(say("no"), "leave")),), replaces)
+
+
+def receipt_lines(say: Phrases, receipt: Receipt) -> str:
+    """What was erased, counted from the stores."""
+    lines = [say("receipt-facts", n=receipt.facts)] if receipt.facts else []
+    if receipt.messages_redacted:
+        lines.append(say("receipt-messages", n=receipt.messages_redacted))
+    if receipt.summaries:
+        lines.append(say("receipt-summaries", n=receipt.summaries))
+    if receipt.vectors:
+        lines.append(say("receipt-vectors", n=receipt.vectors))
+    lines += [say("receipt-backup", backup=backup) for backup in receipt.backups]
+    return "\n".join([say("receipt"), *(f"• {line}" for line in lines)]) if lines else say("receipt-nothing")
+
+
+def shorten(text: str, length: int = LABEL_LENGTH) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= length else flat[: length - 1].rstrip() + "…"

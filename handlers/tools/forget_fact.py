@@ -1,0 +1,44 @@
+"""The model finds what the person wants forgotten; only the person's tap erases it."""
+
+from memory.memory import Memory
+
+from handlers import facts
+from handlers.tools.base import Outcome, Tool
+from handlers.types import Request
+from memory.ports import Json, ToolSpec
+
+SPEC = ToolSpec(
+    name="forget_fact",
+    description=(
+        "Find facts that the person asked to be forgotten. The person is shown a card and confirms it there; "
+        "nothing is erased by this call."
+    ),
+    schema={
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "The fact, or words of it, in the person's language."}
+        },
+        "required": ["query"],
+        "additionalProperties": False,
+    },
+)
+
+
+def tool(memory: Memory) -> Tool:
+    async def run(request: Request, input: Json, message_id: int) -> Outcome:
+        query = input.get("query")
+        if not isinstance(query, str) or not query.strip():
+            return Outcome("query must say what to forget.", is_error=True)
+        found = await memory.facts.find(request.audience, query)
+        if not found:
+            return Outcome("No stored fact matches. Tell the person; nothing was forgotten.")
+        card = facts.forget_card(request.say, found, asked_in=message_id)
+        if len(found) == 1:
+            return Outcome(
+                "One fact matches. The person sees it with Yes and No; nothing is erased before Yes.", (card,)
+            )
+        return Outcome(
+            f"{len(found)} facts match. The person sees them as a list of buttons: ask which one they mean.", (card,)
+        )
+
+    return Tool(SPEC, run)

@@ -1,0 +1,1 @@
+"""What the bot remembers; knows nothing of chats' networks, transports or models' SDKs."""

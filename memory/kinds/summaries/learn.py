@@ -1,0 +1,151 @@
+"""Learning summaries: sessions that moved on are condensed, one at a time, off the path of any answer.
+
+Rule: the log is the queue. The watermark advances only with the summary, in one transaction; a failure is kept in
+sight and backs off, and never stands in the way of another session.
+"""
+
+import secrets
+from dataclasses import replace
+
+import structlog
+
+from memory import telemetry
+from memory.instants import to_ms
+from memory.kinds.summaries import store
+from memory.kinds.summaries.condense import AnswerError, condense
+from memory.kinds.summaries.extract import extract
+from memory.kinds.summaries.store import Claim, Due
+from memory.kinds.summaries.summary import EXTRACTIVE, Condensed, Summary, kept_title
+from memory.kinds.summaries.transcript import Entry, entries, first_words, is_exchange
+from memory.ports import Clock, Embedder, Failure, LanguageModel, ModelError, Tier
+from memory.storage import log as message_log
+from memory.storage.database import Database
+from memory.types import Message
+
+LEASE_MS = 10 * 60 * 1000
+
+_FIRST_RETRY_MS = 30 * 1000
+_LAST_RETRY_MS = 60 * 60 * 1000
+_PATIENCE = 3
+"""Attempts after which an answer that cannot be used is replaced by the person's own sentences."""
+_HOPELESS = frozenset((Failure.REFUSED, Failure.BAD_REQUEST, Failure.TOO_LONG))
+
+log = structlog.get_logger(__name__)
+
+
+class Summaries:
+    """The kind of memory that keeps one condensed record a session."""
+
+    def __init__(self, database: Database, clock: Clock, embedder: Embedder, model: LanguageModel) -> None:
+        self._database = database
+        self._clock = clock
+        self._embedder = embedder
+        self._model = model
+
+    async def start(self) -> None:
+        """Give back what a dead process had claimed."""
+        async with self._database.write() as connection:
+            await store.release_all(connection)
+
+    async def learn(self) -> int:
+        """Sweep once over all sessions that are due; return how many were learned."""
+        async with self._database.read() as connection:
+            sessions = await store.due(connection, self._now())
+        learned = 0
+        for session in sessions:
+            claimed = await self._claim(session)
+            if claimed is not None:
+                learned += await self._attempt(session, claimed)
+        return learned
+
+    async def next_retry(self) -> int | None:
+        async with self._database.read() as connection:
+            return await store.next_retry(connection, self._now())
+
+    async def failures(self) -> list[str]:
+        async with self._database.read() as connection:
+            return await store.failures(connection)
+
+    async def _claim(self, session: Due) -> Claim | None:
+        now = self._now()
+        token = secrets.token_hex(8)
+        async with self._database.write() as connection:
+            return await store.claim(connection, self._database, session, token, now=now, lease_until=now + LEASE_MS)
+
+    async def _attempt(self, session: Due, claimed: Claim) -> bool:
+        try:
+            return await self._learn(session, claimed)
+        except Exception as error:  # noqa: BLE001 - a session that cannot be learned must not stop the others
+            await self._failed(session, claimed, error)
+            return False
+
+    async def _learn(self, session: Due, claimed: Claim) -> bool:
+        messages, before = await self._material(session)
+        lines = entries(messages)
+        answered = max((message.id for message in messages if message.role == "assistant"), default=session.watermark)
+        made = None
+        if lines and (before is not None or is_exchange(lines)):
+            made = await self._condense(session, lines, before, claimed.attempts)
+        async with self._database.write() as connection:
+            if not await store.finish(connection, claimed, answered):
+                log.info("summaries.lease_lost", session=session.session_id)
+                return False
+            if made is None:
+                return False
+            await store.save(connection, self._database, session, made, watermark=answered, now=self._now())
+            data = {"by": "extract" if made.made_by == EXTRACTIVE else "model", "messages": len(messages)}
+            await telemetry.note(connection, "memory.learned", data, now=self._now(), session_id=session.session_id)
+        return True
+
+    async def _material(self, session: Due) -> tuple[list[Message], Summary | None]:
+        """What is to be read: the new messages on top of the summary so far, or the whole session."""
+        async with self._database.read() as connection:
+            before = await store.load(connection, session.session_id)
+        if before is None or before.watermark != session.watermark or before.made_by == EXTRACTIVE:
+            return await self._answered(session, 0), None
+        return await self._answered(session, session.watermark), before.summary
+
+    async def _answered(self, session: Due, since: int) -> list[Message]:
+        """The messages up to the last answer: a question that is being answered right now waits for the next round."""
+        async with self._database.read() as connection:
+            messages = await message_log.since(connection, session.session_id, since)
+        last = max((i for i, message in enumerate(messages) if message.role == "assistant"), default=-1)
+        return messages[: last + 1]
+
+    async def _condense(
+        self, session: Due, lines: list[Entry], before: Summary | None, attempts: int
+    ) -> Condensed | None:
+        """By the model where it can; else, and where it keeps failing at this session, by the person's sentences."""
+        try:
+            traits = await self._model.traits(Tier.SMALL)
+            if traits.can_follow_schema:
+                made = await condense(self._model, traits, lines, before)
+                return replace(made, title=made.title or kept_title(first_words(lines)))
+        except AnswerError:
+            if attempts < _PATIENCE:
+                raise
+        except ModelError as error:
+            is_hopeless = error.failure in _HOPELESS and attempts >= _PATIENCE
+            if not (is_hopeless or error.failure is Failure.NO_MODEL):
+                raise
+        whole = lines if before is None else entries(await self._answered(session, 0))
+        return await extract(whole, self._embedder)
+
+    async def _failed(self, session: Due, claimed: Claim, error: Exception) -> None:
+        name = f"{type(error).__name__}.{error.failure}" if isinstance(error, ModelError) else type(error).__name__
+        wait = min(_FIRST_RETRY_MS * 2 ** (claimed.attempts - 1), _LAST_RETRY_MS)
+        if isinstance(error, ModelError) and error.retry_after:
+            wait = max(wait, round(error.retry_after * 1000))
+        log.warning("summaries.failed", session=session.session_id, error=name, attempts=claimed.attempts)
+        async with self._database.write() as connection:
+            await store.fail(connection, claimed, name, self._now() + wait)
+            await telemetry.note(
+                connection,
+                "memory.learn_failed",
+                {"error": name, "attempts": claimed.attempts},
+                now=self._now(),
+                session_id=session.session_id,
+            )
+
+    def _now(self) -> int:
+        return to_ms(self._clock.now())

@@ -1,0 +1,203 @@
+"""Memory as handlers and the program see it: recall, learn, forget. Everything else is behind it.
+
+Rule: an answer never waits for it. What does not work is named by `health` and by every recall, and costs no answer.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from memory.forgetting import Forgetting
+from memory.instants import to_ms
+from memory.kinds.facts.facts import Facts
+from memory.kinds.summaries import store as summaries
+from memory.kinds.summaries.indexing import SummaryIndex
+from memory.kinds.summaries.learn import Summaries
+from memory.people import People
+from memory.ports import Clock, Embedder, EmbedderError, LanguageModel, VectorIndex
+from memory.recall.recaller import Recaller
+from memory.scope import Audience
+from memory.storage.database import Database
+from memory.types import Health, MemorySettings, Recall, Receipt
+
+_LONGEST_DEBOUNCE = 12  # times `learn_after`: somebody who never stops writing is learned from all the same
+_IDLE_SECONDS = 3600.0
+_PROBE_SECONDS = 3.0
+
+log = structlog.get_logger(__name__)
+
+
+class Memory:
+    """One tenant's memory. Every call that reads or writes says for whom."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        *,
+        vectors: VectorIndex,
+        embedder: Embedder,
+        model: LanguageModel,
+        settings: MemorySettings,
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._vectors = vectors
+        self._embedder = embedder
+        self._settings = settings
+        self.facts = Facts(database, clock, embedder, settings)
+        self._index = SummaryIndex(database, vectors, embedder)
+        self._summaries = Summaries(database, clock, embedder, model)
+        self._recaller = Recaller(database, self.facts, self._index, embedder, settings)
+        self._forgetting = Forgetting(database, clock, self._index, self._recaller.recall)
+        self._people = People(database, clock, self._forgetting)
+        self._woken = asyncio.Event()
+
+    async def open(self) -> None:
+        """Open the index and take up what was left: leases of a dead process, unfinished forgets. Never raises for
+        the index: without it recall goes by words, and it is tried again later.
+        """
+        await self._summaries.start()
+        await self._index.open()
+        await self._forgetting.sweep()
+        self.wake()
+
+    async def recall(self, audience: Audience, session_id: int, text: str) -> Recall:
+        """What bears on `text`: facts in full and at most three earlier sessions. Never raises."""
+        try:
+            return await self._recaller.recall(audience, session_id, text)
+        except Exception as error:  # noqa: BLE001 - an answer without memory is better than none
+            log.error("recall.failed", error=type(error).__name__)  # noqa: TRY400 - a traceback could hold words
+            return Recall(degraded=("store",), trace={"error": type(error).__name__})
+
+    async def summary_of(self, session_id: int) -> str:
+        """The session's own summary, to stand in for what fell out of the window; "" while there is none."""
+        async with self._database.read() as connection:
+            stored = await summaries.load(connection, session_id)
+        return stored.summary.body if stored else ""
+
+    async def close(self) -> None:
+        """Let go of index and embedder."""
+        await self._vectors.close()
+        await self._embedder.close()
+
+    # --- learning ---------------------------------------------------------------------------------
+
+    async def learn(self) -> int:
+        """Sweep every kind once; return how many sessions were learned. What failed comes back later."""
+        await self._forgetting.sweep()
+        learned = await self._summaries.learn()
+        await self._index.catch_up()
+        return learned
+
+    def wake(self) -> None:
+        """Say that a turn ended: there may be something to learn."""
+        self._woken.set()
+
+    async def learn_forever(self, stop: asyncio.Event) -> None:
+        """Learn when woken, once things are quiet, until `stop`. Idle costs nothing."""
+        while not stop.is_set():
+            await _first(stop, self._woken, seconds=await self._until_retry())
+            await self._quiet(stop)
+            if stop.is_set():
+                return
+            try:
+                await self.learn()
+                # words that were taken out of a row since then are still in the pages from before
+                await self._database.flush_deleted()
+            except Exception as error:
+                log.exception("learn.failed", error=type(error).__name__)
+
+    async def _quiet(self, stop: asyncio.Event) -> None:
+        for _ in range(_LONGEST_DEBOUNCE):
+            self._woken.clear()
+            await _first(stop, self._woken, seconds=self._settings.learn_after)
+            if stop.is_set() or not self._woken.is_set():
+                return
+
+    async def _until_retry(self) -> float:
+        due = await self._summaries.next_retry()
+        return _IDLE_SECONDS if due is None else max((due - to_ms(self._clock.now())) / 1000, 0.0)
+
+    # --- forgetting -------------------------------------------------------------------------------
+
+    async def forget_facts(self, audience: Audience, fact_ids: Sequence[int]) -> Receipt:
+        """Forget facts and every place where they are said; the receipt is counted from the stores."""
+        return await self._forgotten(await self._forgetting.facts(audience, fact_ids))
+
+    async def forget_session(self, audience: Audience, session_id: int) -> Receipt:
+        """Forget a session: messages, state, summary, vectors, buttons."""
+        return await self._forgotten(await self._forgetting.session(audience, session_id))
+
+    async def erase_user(self, user_id: int) -> Receipt:
+        """Erase a person altogether."""
+        return await self._forgotten(await self._people.erase(user_id))
+
+    async def erase_history(self, user_id: int) -> Receipt:
+        """Erase all sessions of a person; facts and account stay."""
+        return await self._forgotten(await self._people.erase_history(user_id))
+
+    async def _forgotten(self, receipt: Receipt) -> Receipt:
+        self.wake()  # what was derived is made anew from what remains
+        return receipt
+
+    async def export(self, user_id: int) -> dict[str, Any]:
+        """Everything of one person, as JSON-able data; empty for nobody."""
+        return await self._people.export(user_id)
+
+    # --- upkeep -----------------------------------------------------------------------------------
+
+    async def reindex(self, progress: Callable[[int, int], None] | None = None) -> int:
+        """Rebuild everything derived from SQL; return how many vectors. Raises OSError and EmbedderError."""
+        return await self._index.rebuild(progress)
+
+    async def health(self) -> list[Health]:
+        """One line a part. Asks the embedder, so it takes as long as that takes, 3 s at most."""
+        checks = (self._store_health, self._embedder_health, self._index_health, self._learning_health)
+        return [await check() for check in checks]
+
+    async def _store_health(self) -> Health:
+        try:
+            async with self._database.read() as connection:
+                await connection.execute(sa.text("SELECT 1"))
+        except (SQLAlchemyError, OSError) as error:
+            return Health("store", ok=False, detail=type(error).__name__, remedy="Check the disk and data_dir.")
+        return Health("store", ok=True, detail="answers")
+
+    async def _embedder_health(self) -> Health:
+        try:
+            async with asyncio.timeout(_PROBE_SECONDS):
+                await self._embedder.embed_query("ok")
+        except (EmbedderError, TimeoutError) as error:
+            remedy = "Recall goes by words meanwhile. Check [embedding], or start its server."
+            return Health("embedder", ok=False, detail=f"{self._embedder.name}: {type(error).__name__}", remedy=remedy)
+        return Health("embedder", ok=True, detail=self._index.name)
+
+    async def _index_health(self) -> Health:
+        if not self._index.is_open:
+            return Health("index", ok=False, detail="closed", remedy="Run `merk reindex` while Merk is stopped.")
+        behind = await self._index.behind()
+        return Health("index", ok=True, detail=f"{behind} to embed" if behind else "in step")
+
+    async def _learning_health(self) -> Health:
+        failures = sorted(await self._summaries.failures())
+        if not failures:
+            return Health("learning", ok=True, detail="in step")
+        kinds = ", ".join(dict.fromkeys(failures))
+        remedy = "They are tried again within the hour. `merk doctor` checks the model."
+        return Health("learning", ok=False, detail=f"{len(failures)} sessions: {kinds}", remedy=remedy)
+
+
+async def _first(*events: asyncio.Event, seconds: float) -> None:
+    """Wait until one of the events is set, at most so long."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)

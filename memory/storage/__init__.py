@@ -1,0 +1,1 @@
+"""The stores: SQL is the truth, every other index is derived from it."""

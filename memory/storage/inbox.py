@@ -1,0 +1,68 @@
+"""What transports received, committed before it is acknowledged: nothing is lost, nothing is taken twice."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.storage.tables import inbox
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    id: int
+    transport: str
+    external_id: str
+    payload: dict[str, Any]
+    attempts: int
+
+
+async def add(
+    connection: AsyncConnection, transport: str, external_id: str, payload: dict[str, Any], now: int
+) -> int | None:
+    """Store an update; None when it was seen before."""
+    query = sa.select(inbox.c.id).where(inbox.c.transport == transport, inbox.c.external_id == external_id)
+    if (await connection.execute(query)).first():
+        return None
+    result = await connection.execute(
+        inbox.insert().values(
+            transport=transport, external_id=external_id, payload=payload, status="new", received_at=now
+        )
+    )
+    key = result.inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+async def open_rows(connection: AsyncConnection, transport: str) -> list[InboxRow]:
+    """What was received and not finished, in order."""
+    query = sa.select(inbox).where(inbox.c.transport == transport, inbox.c.status != "done").order_by(inbox.c.id)
+    return [
+        InboxRow(row["id"], row["transport"], row["external_id"], row["payload"], row["attempts"])
+        for row in (await connection.execute(query)).mappings()
+    ]
+
+
+async def begin(connection: AsyncConnection, ids: tuple[int, ...]) -> int:
+    """Note that work on these rows begins; return how often it has begun."""
+    await connection.execute(
+        inbox.update().where(inbox.c.id.in_(ids)).values(status="running", attempts=inbox.c.attempts + 1)
+    )
+    query = sa.select(sa.func.max(inbox.c.attempts)).where(inbox.c.id.in_(ids))
+    return int((await connection.execute(query)).scalar_one() or 0)
+
+
+async def finish(connection: AsyncConnection, ids: tuple[int, ...], now: int) -> None:
+    """Done: the row stays to recognise the update again, its text does not."""
+    await connection.execute(
+        inbox.update().where(inbox.c.id.in_(ids)).values(status="done", payload=sa.null(), done_at=now)
+    )
+
+
+async def prune(connection: AsyncConnection, transport: str, done_before: int) -> int:
+    """Drop finished rows: a transport may start its ids anew after a quiet week."""
+    result = await connection.execute(
+        inbox.delete().where(inbox.c.transport == transport, inbox.c.status == "done", inbox.c.done_at < done_before)
+    )
+    return result.rowcount

@@ -1,0 +1,133 @@
+"""People and their identities: who a transport's sender is, what role they have, who is being paired."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.storage.tables import chats, identities, pairing_codes, sessions, users
+from memory.types import Role, User
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """A stranger's wish to be let in."""
+
+    code: str
+    identity: str
+    name: str
+    language: str
+    place: dict[str, Any]
+    expires_at: int
+
+
+async def find(connection: AsyncConnection, identity: str) -> User | None:
+    query = sa.select(users).join(identities, identities.c.user_id == users.c.id).where(identities.c.key == identity)
+    row = (await connection.execute(query)).mappings().first()
+    return _user(row) if row else None
+
+
+async def by_id(connection: AsyncConnection, user_id: int) -> User | None:
+    row = (await connection.execute(sa.select(users).where(users.c.id == user_id))).mappings().first()
+    return _user(row) if row else None
+
+
+async def ids(connection: AsyncConnection) -> list[int]:
+    """Everybody who is known."""
+    return list((await connection.execute(sa.select(users.c.id).order_by(users.c.id))).scalars())
+
+
+async def identities_of(connection: AsyncConnection, user_id: int) -> list[str]:
+    query = sa.select(identities.c.key).where(identities.c.user_id == user_id).order_by(identities.c.key)
+    return [str(key) for key in (await connection.execute(query)).scalars()]
+
+
+async def admit(connection: AsyncConnection, identity: str, name: str, role: Role, language: str, now: int) -> User:
+    """Make the person known under this identity, or give the known one this role."""
+    known = await find(connection, identity)
+    if known is not None:
+        await connection.execute(users.update().where(users.c.id == known.id).values(role=role))
+        return User(known.id, known.name, role, known.language, known.client_language)
+    result = await connection.execute(
+        users.insert().values(name=name, role=role, client_language=language, created_at=now)
+    )
+    key = result.inserted_primary_key
+    assert key is not None
+    user_id = int(key[0])
+    await connection.execute(identities.insert().values(key=identity, user_id=user_id, created_at=now))
+    return User(user_id, name, role, client_language=language)
+
+
+async def meet(connection: AsyncConnection, user_id: int, name: str, client_language: str) -> None:
+    """Take over what the person's client says of them today."""
+    await connection.execute(
+        users.update().where(users.c.id == user_id).values(name=name, client_language=client_language)
+    )
+
+
+async def speak(connection: AsyncConnection, user_id: int, language: str | None) -> None:
+    """Choose the language of everything this person reads; None follows the client."""
+    await connection.execute(users.update().where(users.c.id == user_id).values(language=language))
+
+
+async def private_place(connection: AsyncConnection, user_id: int) -> tuple[str, str] | None:
+    """Where this person alone reads: (transport, chat), the place they used last."""
+    query = (
+        sa.select(chats.c.transport, chats.c.external_id)
+        .join(sessions, sessions.c.chat_id == chats.c.id)
+        .where(chats.c.kind == "ai", sessions.c.user_id == user_id)
+        .order_by(sessions.c.last_used_at.desc())
+        .limit(1)
+    )
+    row = (await connection.execute(query)).first()
+    return (str(row[0]), str(row[1])) if row else None
+
+
+async def open_pairing(connection: AsyncConnection, identity: str, now: int) -> Pairing | None:
+    """The newest code of this identity that still holds."""
+    query = (
+        sa.select(pairing_codes)
+        .where(pairing_codes.c.identity == identity, pairing_codes.c.expires_at > now)
+        .order_by(pairing_codes.c.created_at.desc())
+    )
+    row = (await connection.execute(query)).mappings().first()
+    return _pairing(row) if row else None
+
+
+async def count_pairings(connection: AsyncConnection, since: int) -> int:
+    """How many codes were given to anyone since an instant: a flood of strangers is slowed by this."""
+    query = sa.select(sa.func.count()).select_from(pairing_codes).where(pairing_codes.c.created_at > since)
+    return int((await connection.execute(query)).scalar_one())
+
+
+async def offer_pairing(connection: AsyncConnection, pairing: Pairing, now: int) -> None:
+    await connection.execute(
+        pairing_codes.insert().values(
+            code=pairing.code,
+            identity=pairing.identity,
+            name=pairing.name,
+            language=pairing.language,
+            place=pairing.place,
+            created_at=now,
+            expires_at=pairing.expires_at,
+        )
+    )
+
+
+async def take_pairing(connection: AsyncConnection, code: str, now: int) -> Pairing | None:
+    """Use up a code that holds; None when there is none."""
+    query = sa.select(pairing_codes).where(pairing_codes.c.code == code, pairing_codes.c.expires_at > now)
+    row = (await connection.execute(query)).mappings().first()
+    if row is None:
+        return None
+    await connection.execute(pairing_codes.delete().where(pairing_codes.c.identity == row["identity"]))
+    return _pairing(row)
+
+
+def _user(row: sa.RowMapping) -> User:
+    return User(row["id"], row["name"], Role(row["role"]), row["language"], row["client_language"])
+
+
+def _pairing(row: sa.RowMapping) -> Pairing:
+    return Pairing(row["code"], row["identity"], row["name"], row["language"], row["place"], row["expires_at"])

@@ -1,0 +1,130 @@
+"""Chats and their sessions: one session of a place is current, the others wait to be switched to."""
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.instants import from_ms
+from memory.storage.tables import chats, messages, sessions
+from memory.types import Audience, Session
+
+
+async def chat_id(connection: AsyncConnection, transport: str, external_id: str) -> int | None:
+    query = sa.select(chats.c.id).where(chats.c.transport == transport, chats.c.external_id == external_id)
+    return (await connection.execute(query)).scalar_one_or_none()
+
+
+async def ensure_chat(  # noqa: PLR0913 - one row, column by column
+    connection: AsyncConnection, transport: str, external_id: str, *, kind: str, title: str, now: int
+) -> int:
+    """The id of a chat, made on first sight."""
+    known = await chat_id(connection, transport, external_id)
+    if known is not None:
+        return known
+    result = await connection.execute(
+        chats.insert().values(transport=transport, external_id=external_id, kind=kind, title=title, created_at=now)
+    )
+    key = result.inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+async def move_chat(connection: AsyncConnection, transport: str, old: str, new: str) -> None:
+    """Follow a chat to its new id on the transport (a group that became a supergroup)."""
+    await connection.execute(
+        chats.update().where(chats.c.transport == transport, chats.c.external_id == old).values(external_id=new)
+    )
+
+
+async def current(connection: AsyncConnection, chat: int, thread: str) -> Session | None:
+    query = sa.select(sessions).where(sessions.c.chat_id == chat, sessions.c.thread == thread, sessions.c.is_current)
+    row = (await connection.execute(query)).mappings().first()
+    return _session(row) if row else None
+
+
+async def start(  # noqa: PLR0913 - one row, column by column
+    connection: AsyncConnection, audience: Audience, thread: str, *, now: int, title: str = "", is_current: bool = True
+) -> Session:
+    """Open a session in a place and make it the current one there."""
+    if is_current:
+        await _step_down(connection, audience.chat_id, thread)
+    values = {
+        "chat_id": audience.chat_id,
+        "thread": thread,
+        "user_id": audience.user_id,
+        "owner": audience.owner,
+        "title": title,
+        "is_current": is_current,
+        "created_at": now,
+        "last_used_at": now,
+    }
+    result = await connection.execute(sessions.insert().values(values))
+    key = result.inserted_primary_key
+    assert key is not None
+    found = await by_id(connection, int(key[0]))
+    assert found is not None
+    return found
+
+
+async def switch(connection: AsyncConnection, session: Session) -> None:
+    """Make a session the current one of its place."""
+    await _step_down(connection, session.chat_id, session.thread)
+    await connection.execute(sessions.update().where(sessions.c.id == session.id).values(is_current=True))
+
+
+async def by_id(connection: AsyncConnection, session_id: int) -> Session | None:
+    row = (await connection.execute(sa.select(sessions).where(sessions.c.id == session_id))).mappings().first()
+    return _session(row) if row else None
+
+
+async def page(connection: AsyncConnection, audience: Audience, *, offset: int, limit: int) -> list[Session]:
+    """The sessions of this audience that hold anything or are current, newest first."""
+    spoken = sa.select(messages.c.id).where(messages.c.session_id == sessions.c.id).exists()
+    query = (
+        sa.select(sessions)
+        .where(_listed(audience), sa.or_(spoken, sessions.c.is_current))
+        .order_by(sessions.c.last_used_at.desc(), sessions.c.id.desc())
+        .offset(offset)
+        .limit(limit)
+    )
+    return [_session(row) for row in (await connection.execute(query)).mappings()]
+
+
+async def rename(connection: AsyncConnection, session_id: int, title: str) -> None:
+    await connection.execute(sessions.update().where(sessions.c.id == session_id).values(title=title))
+
+
+async def touch(connection: AsyncConnection, session_id: int, now: int) -> None:
+    await connection.execute(sessions.update().where(sessions.c.id == session_id).values(last_used_at=now))
+
+
+async def forget_thread(connection: AsyncConnection, chat: int, thread: str) -> None:
+    """A thread was deleted on the transport: nothing is current there any more, the sessions stay."""
+    await _step_down(connection, chat, thread)
+
+
+def _listed(audience: Audience) -> sa.ColumnElement[bool]:
+    if audience.is_private:  # one's own, from every private place
+        return sessions.c.owner == audience.owner
+    return sessions.c.chat_id == audience.chat_id
+
+
+async def _step_down(connection: AsyncConnection, chat: int, thread: str) -> None:
+    await connection.execute(
+        sessions.update()
+        .where(sessions.c.chat_id == chat, sessions.c.thread == thread, sessions.c.is_current)
+        .values(is_current=False)
+    )
+
+
+def _session(row: sa.RowMapping) -> Session:
+    return Session(
+        id=row["id"],
+        chat_id=row["chat_id"],
+        thread=row["thread"],
+        user_id=row["user_id"],
+        owner=row["owner"],
+        title=row["title"],
+        is_current=row["is_current"],
+        created_at=from_ms(row["created_at"]),
+        last_used_at=from_ms(row["last_used_at"]),
+    )

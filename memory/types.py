@@ -1,0 +1,215 @@
+"""The nouns of memory, as plain values."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Literal
+
+from memory.scope import Audience, Scope
+
+
+class Role(StrEnum):
+    """Of a person in this tenant."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    MEMBER = "member"
+    GUEST = "guest"
+
+
+class Origin(StrEnum):
+    """Where the words of a message come from; all but TYPED are untrusted."""
+
+    TYPED = "typed"
+    FORWARDED = "forwarded"
+    QUOTED = "quoted"
+    TOOL = "tool"
+    FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    id: int
+    name: str
+    role: Role
+    language: str | None = None
+    """Chosen with /language; None follows the client's."""
+    client_language: str = "en"
+
+    @property
+    def reads(self) -> str:
+        """The language of everything this person is shown."""
+        return self.language or self.client_language
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    id: int
+    chat_id: int
+    thread: str
+    user_id: int
+    owner: str
+    title: str
+    is_current: bool
+    created_at: datetime
+    last_used_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One stored utterance."""
+
+    id: int
+    session_id: int
+    role: str
+    speaker: str
+    text: str
+    origin: Origin
+    blocks: list[dict[str, Any]] | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """What is to be appended to the log."""
+
+    session_id: int
+    role: str
+    speaker: str
+    text: str
+    user_id: int | None = None
+    origin: Origin = Origin.TYPED
+    blocks: list[dict[str, Any]] | None = None
+    inbox_id: int | None = None
+    external_ref: str | None = None
+    duration_ms: int | None = None
+    memory_trace: dict[str, Any] | None = None
+    model: str | None = None
+    is_ephemeral: bool = False
+    tool: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What someone asked to be kept."""
+
+    id: int
+    owner: str
+    scope: Scope
+    text: str
+    speaker: str
+    slot: str | None
+    source_message_ids: tuple[int, ...]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The outcome of keeping a fact, told from the stored row."""
+
+    fact: Fact
+    was_known: bool = False
+    """The same fact was there already; nothing was added."""
+    redacted: bool = False
+    """A secret was taken out before the write."""
+    rivals: tuple[Fact, ...] = ()
+    """Facts in force that give the same slot another value; the person decides: new, both or old."""
+    budget_used: float = 0.0
+    """Share of the facts budget in use, 1.0 = full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """A recalled earlier session, with why it was recalled."""
+
+    session_id: int
+    title: str
+    text: str
+    at: datetime
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What bears on a question: facts in full, at most three earlier sessions, and what was missing."""
+
+    facts: tuple[Fact, ...] = ()
+    recollections: tuple[Recollection, ...] = ()
+    degraded: tuple[str, ...] = ()
+    """Parts that did not answer: "embedder", "index", "store"."""
+    trace: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a forget erased, counted from the stores afterwards (pitfall P25)."""
+
+    facts: int = 0
+    messages_redacted: int = 0
+    summaries: int = 0
+    vectors: int = 0
+    pending: int = 0
+    backups: tuple[str, ...] = ()
+    """Backup files that may still hold it, with the date they go."""
+    texts: tuple[str, ...] = ()
+    """What was forgotten, to be shown once and stored nowhere."""
+    unfinished: tuple[str, ...] = ()
+    """Stores that did not answer: "index", "disk", "recall". The rest is erased there as soon as they do."""
+
+
+class FactRefused(Exception):  # noqa: N818 - it is an answer to a person, not a fault
+    """A fact was not kept or changed. `reason`: "empty" (nothing left to keep), "full" (the budget), "gone" (no such
+    fact here).
+    """
+
+    def __init__(self, reason: Literal["empty", "full", "gone"]) -> None:
+        super().__init__(f"the fact was refused: {reason}")
+        self.reason: Literal["empty", "full", "gone"] = reason
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySettings:
+    """What can be set of memory; the names are those of the section [memory]."""
+
+    window: int = 12
+    window_max: int = 24
+    recall_sessions: int = 3
+    facts_budget: int = 6000
+    """Characters of facts in force that one owner may have."""
+    recall_seconds: float = 1.5
+    """After this long recall answers with what it has."""
+    floor: float | None = None
+    """Cosine below which nothing is recalled; None takes the embedder's own."""
+    learn_after: float = 5.0
+    """Seconds without a new turn before learning begins: ten quick replies are one summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """One line of `merk doctor` and /healthz."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+__all__ = [
+    "Audience",
+    "Fact",
+    "FactRefused",
+    "Health",
+    "MemorySettings",
+    "Message",
+    "Origin",
+    "Recall",
+    "Receipt",
+    "Recollection",
+    "Remembered",
+    "Role",
+    "Scope",
+    "Session",
+    "User",
+    "Utterance",
+]

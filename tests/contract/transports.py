@@ -1,0 +1,155 @@
+"""The transports under contract, each with people on its other side. Add an adapter to RIGS.
+
+One rule: a rig plays the network and the people on it, and asserts nothing.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+from bot.transports.base import Transport
+from bot.transports.telegram.transport import TelegramTransport
+from bot.transports.telegram.webhook import WebhookSettings
+from handlers.types import Incoming, Place
+from memory.instants import SystemClock
+from memory.storage.inbox import InboxRow
+from tests.fakes.bot_api import BotApi
+
+T = TypeVar("T")
+
+
+async def until(look: Callable[[], T], seconds: float = 5.0) -> T:
+    """Wait until there is something to see, and return it."""
+    async with asyncio.timeout(seconds):
+        while not (found := look()):  # noqa: ASYNC110 - what is looked at has no event
+            await asyncio.sleep(0.005)
+    return found
+
+
+class Inbox:
+    """What a transport hands over. It stores as the real one does: an id that was seen is ignored."""
+
+    def __init__(self) -> None:
+        self.rows: list[InboxRow] = []
+        self.calls: list[str] = []
+        self.failures = 0
+        """How many of the next updates cannot be stored."""
+        self.gate = asyncio.Event()
+        self.gate.set()
+        """While it is clear, storing does not come to an end."""
+
+    async def accept(self, external_id: str, payload: dict[str, Any]) -> None:
+        self.calls.append(external_id)
+        await self.gate.wait()
+        if self.failures:
+            self.failures -= 1
+            raise OSError("disk full\nand then the text of the message")
+        if all(row.external_id != external_id for row in self.rows):
+            self.rows.append(InboxRow(len(self.rows) + 1, "any", external_id, payload, 0))
+
+
+class Rig(Protocol):
+    """One person in a private place of their own. What a rig cannot do it says, and the test is skipped."""
+
+    name: ClassVar[str]
+    redelivers: ClassVar[bool]
+    """The network keeps what was not acknowledged."""
+    has_threads: ClassVar[bool]
+    inbox: Inbox
+
+    @property
+    def transport(self) -> Transport: ...
+
+    @property
+    def place(self) -> Place: ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc_info: object) -> None: ...
+
+    async def say(self, text: str) -> None:
+        """Let the person write."""
+        ...
+
+    async def press(self, label: str) -> None:
+        """Let the person press a button of the newest message."""
+        ...
+
+    def shown(self, thread: str = "") -> list[str]:
+        """The bot's texts in the place (or a thread of it) as the person sees them now."""
+        ...
+
+    async def die(self) -> None:
+        """Lose the process at once, without any good-bye, and make a new transport that is not started."""
+        ...
+
+
+async def heard(rig: Rig, count: int = 1) -> list[Incoming]:
+    """Wait for so many updates, and understand them all."""
+    await until(lambda: len(rig.inbox.rows) >= count)
+    return [incoming for row in rig.inbox.rows if (incoming := rig.transport.parse(row))]
+
+
+class TelegramRig:
+    """Telegram by long polling, over the emulator."""
+
+    name: ClassVar[str] = "telegram"
+    redelivers: ClassVar[bool] = True
+    has_threads: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.api = BotApi()
+        self.inbox = Inbox()
+        self.ada = self.api.private_chat(42, "Ada", language="de", topics=True)
+        self.transports: list[TelegramTransport] = []
+
+    @property
+    def transport(self) -> TelegramTransport:
+        return self.transports[-1]
+
+    @property
+    def place(self) -> Place:
+        return Place("telegram", str(self.ada))
+
+    async def __aenter__(self) -> Self:
+        await self.api.__aenter__()
+        self.connect()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        for transport in self.transports:
+            await transport.close()
+        await self.api.__aexit__(None, None, None)
+
+    def connect(self, *, token: str | None = None, webhook: WebhookSettings | None = None) -> TelegramTransport:
+        """Make one more transport, from now on the one under test."""
+        transport = TelegramTransport(
+            token or self.api.token,
+            SystemClock(),
+            lambda language: [("help", f"Help ({language})"), ("memory", f"Memory ({language})")],
+            base_url=self.api.base_url,
+            webhook=webhook,
+        )
+        self.transports.append(transport)
+        return transport
+
+    async def say(self, text: str) -> None:
+        self.api.say(self.ada, text)
+
+    async def press(self, label: str) -> None:
+        self.api.press(self.ada, self.api.last(self.ada).id, re.escape(label))
+
+    def shown(self, thread: str = "") -> list[str]:
+        return self.api.answers(self.ada, thread=int(thread) if thread else None)
+
+    async def die(self) -> None:
+        # cancelled in the middle of whatever it does: `stop` would let a commit under way come to its end
+        for task in self.transport._receiver._tasks:  # pyright: ignore[reportPrivateUsage] - a kill asks nobody
+            task.cancel()
+        await asyncio.sleep(0)
+        self.inbox = Inbox()
+        self.connect()
+
+
+RIGS: tuple[type[Rig], ...] = (TelegramRig,)

@@ -1,0 +1,261 @@
+"""The one engine for every send."""
+
+import asyncio
+
+import pytest
+
+from bot.transports.base import Fault, Key, Outgoing, Pace, SendError
+from bot.transports.delivery import Delivery
+from bot.transports.limiter import Limiter
+from bot.transports.posting import Context, pack, post, unpack
+from handlers.types import Button, Card, Event, Notice, Place, Text
+from memory.instants import to_ms
+from memory.storage import outbox, people, sessions
+from memory.storage.database import Database
+from memory.storage.outbox import Draft, OutboxRow
+from memory.types import Audience, Role, Utterance
+from tests.fakes.clock import FrozenClock
+from tests.fakes.transport import RecordingTransport
+
+HOME = Place("fake", "42")
+TOPIC = Place("fake", "42", "7")
+
+
+class World:
+    """A database, a transport and a delivery that runs until the test is over."""
+
+    def __init__(self, database: Database, clock: FrozenClock, transport: RecordingTransport) -> None:
+        self.database = database
+        self.clock = clock
+        self.transport = transport
+        self.delivery = Delivery(database, clock, {transport.name: transport}, Limiter(), _offer)
+        self.context = Context(HOME, None, None, None)
+
+    async def know_ada(self) -> None:
+        async with self.database.write() as connection:
+            user = await people.admit(connection, "fake:42", "Ada", Role.OWNER, "en", 0)
+            chat = await sessions.ensure_chat(connection, "fake", "42", kind="ai", title="", now=0)
+            session = await sessions.start(connection, Audience(user.id, chat, is_private=True), "", now=0)
+        self.context = Context(HOME, user.id, session.id, None)
+
+    async def post(self, *events: Event, place: Place = HOME, inbox_id: int | None = None) -> None:
+        context = Context(place, self.context.user_id, self.context.session_id, inbox_id)
+        async with self.database.write() as connection:
+            await post(connection, context, list(events), to_ms(self.clock.now()))
+
+    async def deliver(self, *, until_idle: bool = True) -> None:
+        task = asyncio.create_task(self.delivery.run())
+        try:
+            async with asyncio.timeout(10):
+                while until_idle and not await self.delivery.idle():  # noqa: ASYNC110 - rows set no event
+                    await asyncio.sleep(0.005)
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def row(self, row_id: int) -> OutboxRow:
+        async with self.database.read() as connection:
+            found = await outbox.by_id(connection, row_id)
+        assert found is not None
+        return found
+
+
+async def _offer(row: OutboxRow) -> Card:
+    return Card("May be lost.", ((Button("Show", "show_answer", {"id": row.id}),),))
+
+
+@pytest.fixture
+async def world(database: Database, clock: FrozenClock) -> World:
+    made = World(database, clock, RecordingTransport())
+    await made.know_ada()
+    return made
+
+
+async def test_rows_of_one_place_go_out_in_order(world: World) -> None:
+    await world.post(*(Notice(str(number)) for number in range(20)))
+    await world.deliver()
+    assert world.transport.texts() == [str(number) for number in range(20)]
+
+
+async def test_a_long_answer_goes_out_whole_with_its_buttons_at_the_end(world: World) -> None:
+    await world.post(Card("x" * 2500, ((Button("Yes", "leave"),),)))
+    await world.deliver()
+    shown = list(world.transport.shown.values())
+    assert [len(message.text) for message in shown] == [1000, 1000, 500]
+    assert [len(message.part.keys) for message in shown] == [0, 0, 1]
+
+
+async def test_the_words_leave_the_outbox_when_they_have_arrived(world: World) -> None:
+    await world.post(Notice("Bruno"))
+    await world.deliver()
+    row = await world.row(1)
+    assert (row.status, row.event, row.refs) == ("sent", None, ("1",))
+
+
+async def test_p33_a_429_waits_as_long_as_it_says_and_loses_nothing(world: World) -> None:
+    world.transport.faults.append(SendError(Fault.LATER, "429", retry_after=0.2))
+    await world.post(Notice("one"), Notice("two"))
+    started = asyncio.get_running_loop().time()
+    task = asyncio.create_task(world.deliver())
+    await asyncio.sleep(0.05)
+    world.clock.advance(seconds=1)
+    await task
+    assert world.transport.texts() == ["one", "two"]
+    assert asyncio.get_running_loop().time() - started >= 0.2
+
+
+async def test_p35_what_cannot_be_parsed_goes_out_once_as_plain_text(world: World) -> None:
+    world.transport.faults.append(SendError(Fault.FORMAT, "can't parse entities"))
+    await world.post(Notice("1 < 2"))
+    await world.deliver()
+    (shown,) = world.transport.shown.values()
+    assert (shown.part.plain, shown.part.body) == ("1 < 2", None)
+
+
+async def test_p32_a_send_whose_answer_was_lost_is_offered_and_never_repeated(world: World) -> None:
+    world.transport.after_delivery.append(SendError(Fault.UNKNOWN, "timed out"))
+    await world.post(Text("The answer.", done=True))
+    await world.deliver()
+    assert world.transport.texts() == ["The answer.", "May be lost."]
+    assert (await world.row(1)).status == "unknown"
+
+
+async def test_only_the_rest_of_a_long_answer_is_offered_and_shown(world: World) -> None:
+    await world.post(Text("a" * 1000 + "b" * 1000 + "c", done=True))
+    world.transport.part_length = 1000
+    world.transport.faults_at[2] = SendError(Fault.UNKNOWN, "timed out")
+    await world.deliver()
+    assert [text[0] for text in world.transport.texts()] == ["a", "M"]
+    async with world.database.write() as connection:
+        await outbox.change(connection, 1, status="pending")
+    await world.deliver()
+    assert [text[0] for text in world.transport.texts()] == ["a", "M", "b", "c"]
+
+
+async def test_a_transport_that_recognises_repeats_simply_sends_again(database: Database, clock: FrozenClock) -> None:
+    world = World(database, clock, RecordingTransport(resends_safely=True))
+    await world.know_ada()
+    world.transport.faults.append(SendError(Fault.UNKNOWN, "timed out"))
+    await world.post(Notice("once"))
+    task = asyncio.create_task(world.deliver())
+    await asyncio.sleep(0.05)
+    clock.advance(seconds=2)
+    await task
+    assert world.transport.texts() == ["once"]
+
+
+async def test_what_was_in_flight_at_a_crash_is_offered_by_one_line(world: World) -> None:
+    await world.post(Text("The answer.", done=True))
+    async with world.database.write() as connection:
+        await outbox.change(connection, 1, status="sending")
+    await world.delivery.recover()
+    await world.deliver()
+    assert world.transport.texts() == ["May be lost."]
+    assert list(world.transport.tokens()) == ["Show"]
+
+
+async def test_p32_an_edit_whose_answer_was_lost_is_repeated(world: World) -> None:
+    await world.post(Card("first"))
+    await world.deliver()
+    world.transport.faults.append(SendError(Fault.UNKNOWN, "timed out"))
+    await world.post(Card("second", replaces="1"))
+    task = asyncio.create_task(world.deliver())
+    await asyncio.sleep(0.05)
+    world.clock.advance(seconds=2)
+    await task
+    assert world.transport.texts() == ["second"]
+
+
+async def test_a_card_whose_message_is_gone_is_sent_anew(world: World) -> None:
+    await world.post(Card("second", replaces="99"))
+    await world.deliver()
+    assert world.transport.texts() == ["second"]
+
+
+async def test_p37_a_lost_thread_is_tried_again_and_then_offered_in_the_main_chat(world: World) -> None:
+    world.transport.faults.extend(SendError(Fault.NO_THREAD, "message thread not found") for _ in range(3))
+    await world.post(Text("private words", done=True), place=TOPIC)
+    task = asyncio.create_task(world.deliver())
+    for _ in range(3):
+        await asyncio.sleep(0.05)
+        world.clock.advance(seconds=3)
+    await task
+    assert world.transport.texts(HOME) == ["May be lost."]
+    assert world.transport.texts(TOPIC) == []
+
+
+async def test_p37_one_such_error_is_no_proof(world: World) -> None:
+    world.transport.faults.append(SendError(Fault.NO_THREAD, "message thread not found"))
+    await world.post(Notice("hello"), place=TOPIC)
+    task = asyncio.create_task(world.deliver())
+    await asyncio.sleep(0.05)
+    world.clock.advance(seconds=3)
+    await task
+    assert world.transport.texts(TOPIC) == ["hello"]
+
+
+async def test_a_moved_chat_is_followed(world: World) -> None:
+    world.transport.faults.append(SendError(Fault.MOVED, "-100"))
+    await world.post(Notice("hello"))
+    await world.deliver()
+    assert world.transport.texts(Place("fake", "-100")) == ["hello"]
+
+
+async def test_somebody_who_blocked_the_bot_holds_up_nobody_else(world: World) -> None:
+    world.transport.faults.append(SendError(Fault.NO_CHAT, "blocked"))
+    await world.post(Notice("nobody reads this"))
+    await world.deliver()
+    await world.post(Notice("hello"), place=Place("fake", "43"))
+    await world.deliver()
+    assert world.transport.texts() == ["hello"]
+    assert (await world.row(1)).status == "failed"
+
+
+async def test_an_answer_that_grew_in_a_message_ends_in_that_message(world: World) -> None:
+    ref = await world.transport.send(HOME, world.transport.render(Outgoing("text", "The ans"))[0], "")
+    draft = Draft("fake", {"chat": "42", "thread": ""}, HOME.lane, None, inbox_id=5, status="streaming", refs=(ref,))
+    async with world.database.write() as connection:
+        await outbox.add(connection, draft, 0)
+    session_id = world.context.session_id
+    assert session_id is not None
+    record = Utterance(session_id, "assistant", "Merk", "The answer.", inbox_id=5)
+    await world.post(Text("The answer.", done=True, record=record), inbox_id=5)
+    await world.deliver()
+    assert world.transport.texts() == ["The answer."]
+    async with world.database.read() as connection:
+        assert await outbox.refs_of_message(connection, 1) == (ref,)
+
+
+async def test_an_answer_whose_first_words_may_be_there_is_offered(world: World) -> None:
+    draft = Draft("fake", {"chat": "42", "thread": ""}, HOME.lane, None, inbox_id=5, status="opening")
+    async with world.database.write() as connection:
+        await outbox.add(connection, draft, 0)
+    await world.post(Text("The answer.", done=True), inbox_id=5)
+    await world.deliver()
+    assert world.transport.texts() == ["May be lost."]
+
+
+def test_packing_loses_nothing() -> None:
+    whole = Outgoing("card", "text", ((Key("Yes", "t"),),), "9", ("a.md", "# a"), ("1", "2"))
+    assert unpack(pack(whole)) == whole
+
+
+async def test_p33_a_preview_is_dropped_while_the_chat_must_wait() -> None:
+    limiter = Limiter()
+    pace = Pace(10, 2, 1)
+    assert limiter.try_now("42", pace)
+    assert not limiter.try_now("42", pace)  # the last token is the final message's
+    limiter.block("43", 5)
+    assert not limiter.try_now("43", pace)
+
+
+async def test_p33_a_final_waits_for_its_turn() -> None:
+    now = [0.0]
+    limiter = Limiter(lambda: now[0])
+    pace = Pace(0.02, 1, 1)
+    await limiter.wait("42", pace)
+    waiting = asyncio.create_task(limiter.wait("42", pace))
+    await asyncio.sleep(0.05)
+    assert not waiting.done()
+    now[0] = 0.03
+    await asyncio.wait_for(waiting, 1)
