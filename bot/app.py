@@ -170,9 +170,17 @@ class App:
         for transport in self._transports.values():
             await transport.close()
 
+    def transport(self, name: str) -> Transport:
+        return self._transports[name]
+
     async def settled(self) -> None:
         """Return when everything received is answered and sent."""
         while not await self._is_settled():  # noqa: ASYNC110 - rows in a database set no event
+            await asyncio.sleep(0.01)
+
+    async def delivered(self) -> None:
+        """Return when what is answered is sent."""
+        while not await self.delivery.idle():  # noqa: ASYNC110 - rows in a database set no event
             await asyncio.sleep(0.01)
 
     async def _is_settled(self) -> bool:

@@ -1,6 +1,8 @@
 """`merk chat`: the terminal as a transport, in this process, with everything behind it."""
 
+import asyncio
 import os
+import signal
 import sys
 from types import TracebackType
 from typing import Self
@@ -42,7 +44,11 @@ async def chat(settings: Settings, *, as_json: bool) -> None:
         app = App(settings, database, memory, chosen, [transport], clock)
         await app.start()
         try:
-            await transport.run(settled=app.settled, command_names=[command.name for command in app.commands])
+            loop = asyncio.get_running_loop()
+            for name in (signal.SIGTERM, signal.SIGHUP):  # or the terminal stays raw
+                loop.add_signal_handler(name, lambda: asyncio.ensure_future(transport.stop_receiving()))
+            names = [command.name for command in app.commands]
+            await transport.run(settled=app.settled, delivered=app.delivered, command_names=names)
         finally:
             await app.stop()
             await memory.close()

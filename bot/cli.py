@@ -1,6 +1,8 @@
 """The command line: parse, call, answer. Heavy parts are imported by the command that needs them."""
 
 import asyncio
+import json
+import os
 import sys
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -9,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bot import logs
 from bot.config import load
 from bot.errors import CommandError
 from bot.lock import own
@@ -26,6 +29,7 @@ Config = Annotated[Path | None, typer.Option("--config", help="Configuration fil
 
 def main() -> None:
     """Run, and turn what cannot be done into a sentence: exit code 2 = configuration, 1 = anything else."""
+    logs.configure(level=os.environ.get("MERK_LOG", "ERROR"))
     try:
         app()
     except CommandError as error:
@@ -151,3 +155,33 @@ def erase(
     if not yes:
         typer.confirm(f"Erase {user or 'every chat'} for good?", abort=True)
     typer.echo(asyncio.run(keeping.erase(load(config), user)))
+
+
+bench = typer.Typer(help="Measure Merk; in a checkout only.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+
+@bench.command()
+def turn(
+    messages: Annotated[int, typer.Option(help="The largest log; 1,000 and 10,000 are measured too.")] = 100_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/turn.json.")] = False,
+) -> None:
+    """Time Merk's own part of a turn."""
+    try:
+        from bench import turn as measured  # noqa: PLC0415
+    except ImportError as error:
+        raise CommandError("Benchmarks are in the repository only: clone it, then `make bench`.") from error
+
+    sizes = sorted({size for size in (1000, 10_000) if size < messages} | {messages})
+    result = asyncio.run(measured.measure(sizes))
+    typer.echo(measured.table(result))
+    if as_json:
+        typer.echo(f"written to {_write_result('turn', result)}")
+
+
+def _write_result(name: str, result: dict[str, object]) -> Path:
+    """Keep figures beside the benchmarks."""
+    target = Path("bench") / "results" / f"{name}.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    return target

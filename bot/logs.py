@@ -34,7 +34,18 @@ def configure(*, level: str = "INFO", file: Path | None = None) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level)
-    for chatty in ("httpx", "httpx2", "httpcore", "anthropic", "telegram", "apscheduler", "chromadb", "alembic", "asyncio", "tornado"):
+    for chatty in (
+        "httpx",
+        "httpx2",
+        "httpcore",
+        "anthropic",
+        "telegram",
+        "apscheduler",
+        "chromadb",
+        "alembic",
+        "asyncio",
+        "tornado",
+    ):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],

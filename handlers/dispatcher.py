@@ -28,13 +28,14 @@ from handlers.types import (
 from memory.instants import to_ms
 from memory.ports import Clock
 from memory.storage import awaiting, confirmations, people, sessions
+from memory.storage import log as message_log
 from memory.storage.database import Database
 from memory.storage.people import Pairing
 from memory.types import Audience, FactRefused, User
 
 log = structlog.get_logger(__name__)
 
-INTERRUPTED_TRIES = 3  # a message that brings the program down must not do so for ever
+INTERRUPTED_TRIES = 5  # a message that brings the program down must not do so for ever
 PAIRING_MS = 60 * 60 * 1000
 PAIRINGS_PER_HOUR = 20
 CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # nothing that can be misread
@@ -85,7 +86,7 @@ class Dispatcher:
             say = phrases(user.reads)
             request = await self._open(incoming, user, say)
             if attempt > INTERRUPTED_TRIES:
-                return Handled(_interrupted(say), user.id, request.session.id)
+                return Handled(self._interrupted(request), user.id, request.session.id)
             request, handler = await self._choose(request)
             return Handled(self._guarded(handler(request), say), user.id, request.session.id)
         except UserError as error:
@@ -180,6 +181,16 @@ class Dispatcher:
                 session = session or await sessions.start(connection, audience, place.thread, now=now)
         return Request(incoming, user, Audience(user.id, chat, incoming.chat_kind == "ai"), session, say)
 
+    async def _interrupted(self, request: Request) -> Reply:
+        """The program went down with this several times: from now on only the person starts it again."""
+        async with self._database.read() as connection:
+            message = await message_log.find(connection, request.incoming.inbox_ids[0], "user")
+        if message is None:
+            yield Notice(request.say("interrupted-resend"))
+        else:
+            again = Button(request.say("answer-again"), "answer_again", {"message_id": message.id})
+            yield Card(request.say("interrupted"), ((again,),))
+
     # --- what for ---
 
     async def _choose(self, request: Request) -> tuple[Request, Handler]:
@@ -241,7 +252,3 @@ async def _nothing() -> Reply:
 
 async def _one(event: Event) -> Reply:
     yield event
-
-
-async def _interrupted(say: Phrases) -> Reply:
-    yield Notice(say("interrupted"))

@@ -10,13 +10,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import structlog
-from memory.memory import Memory
 
 from handlers import failures, prompt
 from handlers.running import Running
-from handlers.tools import Outcome, Tool
-from handlers.types import Card, Event, Notice, Reply, Request, Text
+from handlers.types import Card, Event, Notice, Outcome, Reply, Request, Text, Tool
 from memory.instants import to_ms
+from memory.memory import Memory
 from memory.ports import (
     ChatMessage,
     Clock,

@@ -3,12 +3,13 @@
 A handler never calls a transport; a transport iterates a reply and never decides.
 """
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from handlers.locales import Phrases
+from memory.ports import Json, ToolSpec
 from memory.types import Audience, Origin, Session, User, Utterance
 
 # --- in ------------------------------------------------------------------------------------------
@@ -191,6 +192,26 @@ class Command:
     is_urgent: bool = False
     """Does not wait in line behind a running answer."""
     for_owners: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a tool call came to."""
+
+    text: str
+    """What the model is told; capped by the loop."""
+    cards: tuple[Card, ...] = ()
+    """What the person is shown; never told to the model."""
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """What the model may do: a schema for the model, a function for us."""
+
+    spec: ToolSpec
+    run: Callable[[Request, Json, int], Awaitable[Outcome]]
+    """(request, input, id of the message that the turn answers)"""
 
 
 class Threads(Protocol):

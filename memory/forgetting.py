@@ -4,6 +4,7 @@ Rule: what is forgotten is named by its owner; nobody else's row changes by a by
 is left to do after it (vectors, disk) is noted in the same transaction and finished at the next chance.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,7 +22,7 @@ from memory.storage import erasure, lexical
 from memory.storage.backups import backups_of
 from memory.storage.database import Database
 from memory.storage.tables import facts, kept_values, messages, sessions, summaries
-from memory.telling import Forgotten, Telling, is_told, redact, redactions, tell
+from memory.telling import Forgotten, Line, Log, Telling, is_told, redact, redactions, tell
 from memory.text import clean
 from memory.types import Recall, Receipt
 
@@ -104,8 +105,6 @@ class Forgetting:
         for owner, session_ids in doomed.vectors.items():
             try:
                 vectors += await self._index.drop(owner, session_ids)
-                if await self._index.holds(owner, session_ids):
-                    unfinished.append("index")
             except OSError:
                 unfinished.append("index")
         if not await erasure.leave_no_trace(self._database):
@@ -144,15 +143,13 @@ class Forgetting:
         await connection.execute(facts.delete().where(facts.c.id.in_(ids)))
         lines = await erasure.lines_of(connection, audience.visible)
         kept = await _texts_in_force(connection, audience)
-        here = {line.id for line in lines}
-        tellings = [tell(_forgotten(row, here), kept, lines) for row in rows]
+        # a thread, so that a log of years holds nobody's answer up
+        tellings, texts = await asyncio.to_thread(_decide, rows, kept, lines)
 
         def rewrite(text: str, is_told: bool) -> str:
             return redact(tellings, text, is_strict=is_told)
 
-        touched = await erasure.rewrite_messages(
-            connection, audience.visible, redactions(tellings, lines), rewrite, self._now()
-        )
+        touched = await erasure.rewrite_messages(connection, audience.visible, texts, rewrite, self._now())
         renamed = await erasure.rewrite_sessions(connection, audience.visible, lambda text: redact(tellings, text))
         pending = await erasure.rewrite_traffic(connection, audience, touched, rewrite)
         stale = {line.session_id for line in lines if line.id in touched} | renamed
@@ -290,5 +287,12 @@ async def _unswept(connection: AsyncConnection) -> list[str]:
     return list((await connection.execute(query)).scalar_one_or_none() or [])
 
 
-def _forgotten(row: sa.RowMapping, here: set[int]) -> Forgotten:
-    return Forgotten(row["text"], row["user_id"], frozenset(row["source_message_ids"]) & here)
+def _decide(
+    rows: Sequence[sa.RowMapping], kept: Sequence[str], lines: Sequence[Line]
+) -> tuple[list[Telling], dict[int, str]]:
+    """What gives the facts away, and the log without it."""
+    log_of_owner = Log(lines)
+    here = {line.id for line in lines}
+    facts_gone = [Forgotten(row["text"], row["user_id"], frozenset(row["source_message_ids"]) & here) for row in rows]
+    tellings = [tell(fact, kept, log_of_owner) for fact in facts_gone]
+    return tellings, redactions(tellings, log_of_owner)

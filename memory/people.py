@@ -45,6 +45,7 @@ class People:
     async def erase(self, user_id: int) -> Receipt:
         """Erase a person: account, identities, facts, sessions and their part in groups."""
         async with self._database.write() as connection:
+            own = await erasure.sessions_of(connection, [_owner(user_id)])
             doomed = await self._erase_history(connection, user_id)
             for audience, fact_ids in await _facts_in_groups(connection, user_id):
                 doomed.add(await self._forgetting.remove_facts(connection, audience, fact_ids) or Doomed())
@@ -52,6 +53,8 @@ class People:
                 facts.delete().where(sa.or_(facts.c.owner == _owner(user_id), facts.c.user_id == user_id))
             )
             doomed.add(Doomed(receipt=Receipt(facts=gone.rowcount)))
+            of_person = sa.or_(telemetry_events.c.user_id == user_id, telemetry_events.c.session_id.in_(own))
+            await connection.execute(telemetry_events.delete().where(of_person))
             await _erase_account(connection, user_id)
         return await self._forgetting.follow_up(doomed)
 
@@ -140,7 +143,6 @@ async def _erase_account(connection: AsyncConnection, user_id: int) -> None:
             )
         )
     await connection.execute(pairing_codes.delete().where(pairing_codes.c.identity.in_(keys)))
-    await connection.execute(telemetry_events.delete().where(telemetry_events.c.user_id == user_id))
     await connection.execute(users.delete().where(users.c.id == user_id))  # identities, grants and buttons follow
 
 

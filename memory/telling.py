@@ -6,7 +6,7 @@ question about it. What a person states of something else, or of themselves in a
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from memory.kinds.facts.slots import Statement, statement
@@ -23,6 +23,7 @@ _ENOUGH = 0.5  # share of the words of a fact without a frame that tells it
 _LONG_NUMBER = 4  # digits
 _LITERAL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+|https?://\S+|(?<!\w)@\w{3,}|#\w{3,}")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_LIST = re.compile(r",|\b(?:and|or|und|oder|и|или)\b")
 _COMMAND = re.compile(r"\s*/[a-z_]+(?:@\w+)?\s+")
 _QUESTION = re.compile(r"[?？]")
 
@@ -37,6 +38,23 @@ class Line:
     role: str
     text: str
     is_ephemeral: bool = False
+
+
+class Log:
+    """The lines of one owner, told apart quickly: most have no word in common with what is forgotten."""
+
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self.lines = lines
+        self._words = [frozenset(tokens(line.text)) for line in lines]
+        self._vocabulary = _NONE.union(*self._words)
+
+    def __iter__(self) -> Iterator[Line]:
+        return iter(self.lines)
+
+    def with_any(self, wanted: Keys) -> set[int]:
+        """The ids of the lines that have a word with one of these keys."""
+        words = {word for word in self._vocabulary if not wanted.isdisjoint(name_keys(word))}
+        return {line.id for line, there in zip(self.lines, self._words, strict=True) if not words.isdisjoint(there)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +94,15 @@ class _Setting:
 
     answers: bool = False
     """It follows a question about the attribute."""
+    is_confirmed: bool = False
+    """The assistant takes up the message in which a person stated it."""
     is_on_topic: bool = False
     """The message before it spoke of the fact: "Yes, green!" repeats it, "Green frogs" does not."""
     is_strict: bool = False
     """The place is known to hold the fact: a value alone tells it."""
 
 
-def tell(fact: Forgotten, kept: Iterable[str] = (), log: Sequence[Line] = ()) -> Telling:
+def tell(fact: Forgotten, kept: Iterable[str], log: Log) -> Telling:
     """Work out what gives a fact away, given the facts that stay and the person's own log."""
     found = statement(fact.text)
     kept_words = tuple(tuple(name_keys(word) for word in telling_words(text)) for text in kept)
@@ -100,23 +120,29 @@ def tell(fact: Forgotten, kept: Iterable[str] = (), log: Sequence[Line] = ()) ->
         names=frozenset(key for word in names for key in name_keys(word) if not (is_named and key.startswith("~"))),
         values=tuple(name_keys(word) for word in words if word not in names) if found else (),
         attributes=attributes,
-        content=tuple(name_keys(word) for word in telling_words(fact.text)),
+        content=tuple(name_keys(word) for word in _content(fact.text)),
         literals=tuple(match.lower() for match in _LITERAL.findall(fact.text)),
         kept=tuple(word for word in kept_words if word),
     )
 
 
-def redactions(tellings: Sequence[Telling], log: Sequence[Line]) -> dict[int, str]:
+def redactions(tellings: Sequence[Telling], log: Log) -> dict[int, str]:
     """The new texts of the messages that tell any of the facts, by message id; all others stay as they are."""
     changed: dict[int, str] = {}
+    near = [_lines_near(telling, log) for telling in tellings]
     settings: dict[tuple[int, int], _Setting] = {}
     for line in log:
         doomed: set[int] = set()
+        if not any(line.id in each for each in near):
+            settings |= {(line.session_id, n): _Setting() for n in range(len(near)) if not line.is_ephemeral}
+            continue
         parts = _pieces(line.text)
         for number, telling in enumerate(tellings):
             place = (line.session_id, number)
-            told, setting = _read(telling, line, parts, settings.get(place, _Setting()))
-            doomed |= told
+            told, setting = set[int](), _Setting()
+            if line.id in near[number]:
+                told, setting = _read(telling, line, parts, settings.get(place, _Setting()))
+                doomed |= told
             if not line.is_ephemeral:
                 settings[place] = setting
             if not told and line.id in telling.fact.source_ids:
@@ -150,6 +176,16 @@ def _value_words(text: str, found: Statement | None) -> list[str]:
     return telling_words(found.value)
 
 
+def _content(text: str) -> list[str]:
+    """The words that could tell a fact without a frame; months, colours and small numbers where there are no others."""
+    words = telling_words(text)
+    return [word for word in words if not is_ordinary(word) and not _is_small_number(word)] or words
+
+
+def _is_small_number(word: str) -> bool:
+    return word.isdigit() and len(word) < _LONG_NUMBER
+
+
 def _attributes(found: Statement | None) -> Keys:
     if found is None:
         return frozenset()
@@ -159,13 +195,13 @@ def _attributes(found: Statement | None) -> Keys:
     return frozenset(key for word in words for key in keys(word))
 
 
-def _uses(words: list[str], attributes: Keys, log: Sequence[Line]) -> Counter[str]:
+def _uses(words: list[str], attributes: Keys, log: Log) -> Counter[str]:
     """In how many sentences a word stands without anything else of the fact: for something else, that is."""
     wanted = {word: name_keys(word) for word in words}
-    every = _NONE.union(*wanted.values())
+    near = log.with_any(_NONE.union(*wanted.values()))
     uses: Counter[str] = Counter()
     for line in log:
-        if every.isdisjoint(_keys(line.text)):
+        if line.id not in near:
             continue
         for part in sentences(line.text):
             there = _keys(part)
@@ -181,12 +217,12 @@ def _is_name(word: str, text: str, found: Statement | None, uses: int) -> bool:
         return False
     if any(map(str.isdigit, word)):
         return not word.isdigit() or (len(word) >= _LONG_NUMBER and not _YEAR.fullmatch(word))
-    if found is not None and found.kind == "name":
-        return True
     if found is not None and found.kind == "object":
-        return uses <= _RARE
-    if found is not None and found.kind in ("home", "employer", "birthplace"):
-        return _stands_capital(word, text) or len(found.value.split()) == 1
+        return uses <= _RARE and any(tokens(thing) == [word] for thing in _LIST.split(found.value))
+    if found is not None and found.slot is not None:
+        is_single = len(found.value.split()) == 1 and found.kind in ("home", "employer", "birthplace")
+        if found.kind == "name" or is_single or uses <= _VERY_RARE:  # an uncommon word that is used for nothing else
+            return True
     # every German noun has a capital: there it must be rare, too
     return _stands_capital(word, text) and (language_of(text) != "de" or uses <= (_RARE if found else _VERY_RARE))
 
@@ -203,20 +239,26 @@ def _stands_capital(word: str, text: str) -> bool:
 # --- which sentences --------------------------------------------------------------------------------
 
 
+def _lines_near(telling: Telling, log: Log) -> set[int]:
+    """The lines that have to be read: those with one of the fact's words, and its sources."""
+    near = log.with_any(telling.triggers | telling.attributes) | telling.fact.source_ids
+    if telling.literals:
+        near |= {line.id for line in log if any(literal in line.text.lower() for literal in telling.literals)}
+    return near
+
+
 def _read(telling: Telling, line: Line, parts: list[str], before: _Setting) -> tuple[set[int], _Setting]:
     """The sentences of a message that tell the fact, and what the next message stands in."""
-    there = _keys(line.text)
-    if (telling.triggers | telling.attributes).isdisjoint(there) and not telling.literals:
-        return set(), _Setting()
     told: set[int] = set()
     asks = False
+    is_confirmed = before.is_confirmed and line.role == "assistant"
     for i, part in enumerate(parts):
-        if _tells(telling, part, replace(before, answers=before.answers or asks), line):
+        if _tells(telling, part, replace(before, answers=before.answers or asks, is_confirmed=is_confirmed), line):
             told.add(i)
         elif _QUESTION.search(part) and not telling.attributes.isdisjoint(_keys(part)):
             asks = True
-    is_on_topic = bool(told) or not telling.attributes.isdisjoint(there)
-    return told, _Setting(answers=asks, is_on_topic=is_on_topic)
+    is_on_topic = bool(told) or not telling.attributes.isdisjoint(_keys(line.text))
+    return told, _Setting(answers=asks, is_confirmed=bool(told) and line.role == "user", is_on_topic=is_on_topic)
 
 
 def _tells(telling: Telling, sentence: str, setting: _Setting, line: Line | None = None) -> bool:
@@ -253,6 +295,7 @@ def _told_by(telling: Telling, sentence: str, there: Keys, setting: _Setting) ->
         is_complete
         or is_echo
         or setting.answers
+        or setting.is_confirmed
         or setting.is_strict
         or not telling.attributes.isdisjoint(there - _NONE.union(*values))
     ):
@@ -270,7 +313,8 @@ def _is_anothers_own(telling: Telling, sentence: str, line: Line | None) -> bool
     if line is None or line.role != "user" or telling.fact.user_id in (None, line.user_id):
         return False
     other = statement(sentence)
-    return other is not None and other.slot is not None and not FIRST_PERSON.isdisjoint(tokens(sentence))
+    is_plain = other is not None and other.kind != "object"
+    return is_plain and not FIRST_PERSON.isdisjoint(tokens(sentence))
 
 
 def _is_of_something_else(telling: Telling, sentence: str) -> bool:

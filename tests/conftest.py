@@ -1,12 +1,14 @@
 """What every test shares: a database of its own, a clock of its own."""
 
+import asyncio
+import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from memory.storage.database import Database
-from memory.storage.tables import metadata
+from memory.storage.migrate import migrate
 from tests.fakes.clock import FrozenClock
 
 
@@ -15,11 +17,25 @@ def clock() -> FrozenClock:
     return FrozenClock()
 
 
+@pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database with the schema of today and nothing in it, to be copied."""
+    path = tmp_path_factory.mktemp("schema") / "merk.db"
+
+    async def make() -> None:
+        database = Database.at(path)
+        await migrate(database, path, FrozenClock())
+        await database.flush_deleted()
+        await database.close()
+
+    asyncio.run(make())
+    return path
+
+
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncGenerator[Database, None]:
-    """An empty SQLite database in a file, with the schema of today."""
+async def database(tmp_path: Path, empty_database: Path) -> AsyncGenerator[Database, None]:
+    """An empty SQLite database in a file."""
+    shutil.copy(empty_database, tmp_path / "merk.db")
     opened = Database.at(tmp_path / "merk.db")
-    async with opened.write() as connection:
-        await connection.run_sync(metadata.create_all)
     yield opened
     await opened.close()

@@ -1,10 +1,8 @@
 """The model finds what the person wants forgotten; only the person's tap erases it."""
 
-from memory.memory import Memory
-
 from handlers import facts
-from handlers.tools.base import Outcome, Tool
-from handlers.types import Request
+from handlers.types import Outcome, Request, Tool
+from memory.memory import Memory
 from memory.ports import Json, ToolSpec
 
 SPEC = ToolSpec(

@@ -1,8 +1,7 @@
 """The model keeps what the person asked it to keep."""
 
 from handlers import facts
-from handlers.tools.base import Outcome, Tool
-from handlers.types import Request
+from handlers.types import Outcome, Request, Tool
 from memory.memory import Memory
 from memory.ports import Json, ToolSpec
 from memory.types import FactRefused

@@ -29,6 +29,8 @@ from memory.types import Fact, MemorySettings, Recall, Recollection
 from memory.words import content_words
 
 _CANDIDATES = 20
+_VIEWS = 60
+_ARMS_SHARE = 0.8
 
 log = structlog.get_logger(__name__)
 
@@ -37,6 +39,9 @@ log = structlog.get_logger(__name__)
 class _Search:
     """One recall as it goes: what is missing and how long the parts took."""
 
+    arms_by: float
+    """Deadlines on the loop's clock: the arms leave time to load what they found."""
+    all_by: float
     degraded: list[str] = field(default_factory=list[str])
     ms: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -67,13 +72,15 @@ class Recaller:
 
     async def recall(self, audience: Audience, session_id: int, text: str) -> Recall:
         """Facts in full and the earlier sessions that bear on `text`, never `session_id` itself. Never raises."""
-        search = _Search()
         started = time.monotonic()
-        deadline = asyncio.get_running_loop().time() + self._settings.recall_seconds
-        facts = await self._all_facts(search, audience, deadline)
+        now = asyncio.get_running_loop().time()
+        search = _Search(
+            arms_by=now + self._settings.recall_seconds * _ARMS_SHARE, all_by=now + self._settings.recall_seconds
+        )
+        facts = await self._all_facts(search, audience)
         found: list[tuple[Evidence, Recollection]] = []
         if content_words(text) and self._settings.recall_sessions > 0:  # "hi" and "thanks" ask nothing (pitfall P12)
-            found = await self._sessions(search, audience, session_id, text, deadline)
+            found = await self._sessions(search, audience, session_id, text)
         search.took("all", started)
         return Recall(
             facts=tuple(facts),
@@ -82,10 +89,10 @@ class Recaller:
             trace=self._trace(search, facts, [evidence for evidence, _ in found]),
         )
 
-    async def _all_facts(self, search: _Search, audience: Audience, deadline: float) -> list[Fact]:
+    async def _all_facts(self, search: _Search, audience: Audience) -> list[Fact]:
         started = time.monotonic()
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(search.arms_by):
                 return await self._facts.list(audience)
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             search.miss("store", error)
@@ -94,16 +101,16 @@ class Recaller:
             search.took("facts", started)
 
     async def _sessions(
-        self, search: _Search, audience: Audience, session_id: int, text: str, deadline: float
+        self, search: _Search, audience: Audience, session_id: int, text: str
     ) -> list[tuple[Evidence, Recollection]]:
         words, cosines = await asyncio.gather(
-            self._words(search, audience, text, deadline), self._meaning(search, audience, text, deadline)
+            self._words(search, audience, text), self._meaning(search, audience, text)
         )
         for arm in (words, cosines):
             arm.pop(session_id, None)  # what is going on is no memory (pitfall P11)
         evidence = rank(cosines, words, floor=self.floor, limit=_CANDIDATES)
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(search.all_by):
                 recollections = await self._load(audience, [each.session_id for each in evidence], evidence)
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             search.miss("store", error)
@@ -111,27 +118,26 @@ class Recaller:
         pairs = [(each, recollections[each.session_id]) for each in evidence if each.session_id in recollections]
         return pairs[: self._settings.recall_sessions]
 
-    async def _words(self, search: _Search, audience: Audience, text: str, deadline: float) -> dict[int, float]:
+    async def _words(self, search: _Search, audience: Audience, text: str) -> dict[int, float]:
         started = time.monotonic()
         try:
-            async with asyncio.timeout_at(deadline), self._database.read() as connection:
+            async with asyncio.timeout_at(search.arms_by), self._database.read() as connection:
                 hits = await lexical.search(connection, audience.visible, text, _CANDIDATES)
-                return {hit.session_id: hit.share for hit in hits}
+                return {hit.session_id: hit.weight for hit in hits}
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             search.miss("store", error)
             return {}
         finally:
             search.took("words", started)
 
-    async def _meaning(self, search: _Search, audience: Audience, text: str, deadline: float) -> dict[int, float]:
+    async def _meaning(self, search: _Search, audience: Audience, text: str) -> dict[int, float]:
         started = time.monotonic()
         part = "embedder"
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(search.arms_by):
                 vector = await self._embedder.embed_query(text)
                 part = "index"
-                hits = await self._index.nearest(audience.visible, vector, _CANDIDATES)
-                return {int(hit.id): hit.cosine for hit in hits}
+                return await self._index.nearest(audience.visible, vector, _VIEWS)
         except (EmbedderError, OSError, TimeoutError) as error:
             search.miss(part, error)
             return {}

@@ -3,12 +3,13 @@
 Rule: every function takes the owners whose rows it may touch; nothing here works without them (pitfall P28).
 """
 
-import asyncio
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import sqlalchemy as sa
+import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.scope import Audience
@@ -32,7 +33,9 @@ _STRUCTURE = frozenset(
 _SENDERS = frozenset(("from", "sender", "user", "user_id", "identity"))
 _CHATS = frozenset(("chat", "chat_id", "room_id"))
 _QUOTES = ("reply", "quote", "external_reply", "forward", "pinned")
-_TRIES = 3
+
+
+log = structlog.get_logger(__name__)
 
 
 async def sessions_of(connection: AsyncConnection, owners: Sequence[str]) -> list[int]:
@@ -150,15 +153,15 @@ async def leave_no_trace(database: Database) -> bool:
     async with database.write() as connection:
         driver: Any = (await connection.get_raw_connection()).driver_connection
         await driver.commit()  # VACUUM runs outside a transaction; we still hold the only write connection
-        await driver.execute("VACUUM")
-        for _ in range(_TRIES):
-            cursor = await driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            is_busy = (await cursor.fetchone())[0]
+        try:
+            await driver.execute("VACUUM")
+            cursor = await driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # waits for readers up to busy_timeout
+            is_busy, *_ = await cursor.fetchone()
             await cursor.close()
-            if not is_busy:
-                return True
-            await asyncio.sleep(0.1)
-    return False
+        except sqlite3.OperationalError as error:  # another process writes, or the disk is full
+            log.warning("erasure.not_rewritten", error=type(error).__name__)
+            return False
+    return not is_busy
 
 
 def file_of(database: Database) -> Path | None:

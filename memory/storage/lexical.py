@@ -1,4 +1,4 @@
-"""The word index: summaries as stems in FTS5. Derived data, rebuilt from SQL at any time.
+"""The word index: sessions as stems in FTS5. Derived data, rebuilt from SQL at any time.
 
 Rule: the owner is a token inside MATCH, so that scope comes before ranking; a person's words are quoted, never syntax.
 """
@@ -22,12 +22,12 @@ _MOST_WORDS = 24
 @dataclass(frozen=True, slots=True)
 class LexicalHit:
     session_id: int
-    share: float
-    """Of the question's different content words, how many the summary has: 0 to 1."""
+    weight: float
+    """Of the question's different content words, what share is there, times BM25 beside the best hit's: 0 to 1."""
 
 
 async def put(connection: AsyncConnection, session_id: int, owner: str, text: str) -> None:
-    """Index a summary, in place of what was there."""
+    """Index a session's text, in place of what was there."""
     await remove(connection, [session_id])
     await connection.execute(
         sa.text(f"INSERT INTO {TABLE} (rowid, owner, body) VALUES (:id, :owner, :body)"),
@@ -50,7 +50,7 @@ async def optimize(connection: AsyncConnection) -> None:
 
 
 async def search(connection: AsyncConnection, owners: Sequence[str], question: str, limit: int) -> list[LexicalHit]:
-    """The summaries of these owners that share words with the question, best first. ValueError without owners."""
+    """The sessions of these owners that share words with the question, best first. ValueError without owners."""
     if not owners:
         raise ValueError("a search names the owners it may see (P28)")
     words = query_terms(question)[:_MOST_WORDS]
@@ -58,14 +58,20 @@ async def search(connection: AsyncConnection, owners: Sequence[str], question: s
         return []
     match = f"owner : ({_any_of(owners)}) AND body : ({_any_of([form for forms in words for form in sorted(forms)])})"
     query = sa.text(
-        f"SELECT rowid, body FROM {TABLE} WHERE {TABLE} MATCH :match ORDER BY bm25({TABLE}, 0.0, 1.0) LIMIT :limit"
+        f"SELECT rowid, body, -bm25({TABLE}, 0.0, 1.0) AS rank FROM {TABLE} WHERE {TABLE} MATCH :match "
+        "ORDER BY rank DESC LIMIT :limit"
     )
     rows = (await connection.execute(query, {"match": match, "limit": limit})).all()
-    return [LexicalHit(int(row[0]), _share(words, str(row[1]))) for row in rows]
+    best = max((float(row[2]) for row in rows), default=0.0)
+    return [LexicalHit(int(row[0]), _share(words, str(row[1])) * _relative(float(row[2]), best)) for row in rows]
 
 
 def _any_of(words: Sequence[str]) -> str:
     return " OR ".join('"' + word.replace('"', '""') + '"' for word in dict.fromkeys(words))
+
+
+def _relative(rank: float, best: float) -> float:
+    return rank / best if best > 0 else 1.0
 
 
 def _share(words: Sequence[frozenset[str]], body: str) -> float:

@@ -27,9 +27,9 @@ class Merk:
     more: dict[str, str] = field(default_factory=dict[str, str])
     process: asyncio.subprocess.Process | None = None
 
-    async def start(self, *, wait: bool = True) -> None:
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("MERK_", "ANTHROPIC_"))}
-        environment |= {
+    def environment(self) -> dict[str, str]:
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("MERK_", "ANTHROPIC_"))}
+        return clean | {
             "MERK_TENANT__DATA_DIR": str(self.data_dir),
             "MERK_TELEGRAM__TOKEN": self.telegram.token,
             "MERK_TELEGRAM__BASE_URL": self.telegram.base_url,
@@ -40,9 +40,11 @@ class Merk:
             "MERK_ACCESS__OWNERS": '["telegram:42"]',
             **self.more,
         }
+
+    async def start(self, *, wait: bool = True) -> None:
         log = (self.data_dir.parent / "merk.log").open("ab")
         self.process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "bot", "run", cwd=ROOT, env=environment, stdout=log, stderr=log
+            sys.executable, "-m", "bot", "run", cwd=ROOT, env=self.environment(), stdout=log, stderr=log
         )
         log.close()
         if wait:
@@ -76,7 +78,6 @@ class Merk:
 
     async def run(self, command: str, *arguments: str) -> tuple[int, str]:
         """Run another command beside it: exit code and output."""
-        environment = {**os.environ, "MERK_TENANT__DATA_DIR": str(self.data_dir), **self.more}
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
@@ -84,7 +85,7 @@ class Merk:
             command,
             *arguments,
             cwd=ROOT,
-            env=environment,
+            env=self.environment(),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
@@ -94,12 +95,14 @@ class Merk:
 
 
 @asynccontextmanager
-async def deployment(folder: Path, *, topics: bool = False, **more: str) -> AsyncGenerator[Merk, None]:
+async def deployment(
+    folder: Path, *, topics: bool = False, more: dict[str, str] | None = None
+) -> AsyncGenerator[Merk, None]:
     """The two servers and a Merk that is not started yet."""
     async with BotApi(topics=topics) as telegram, MessagesApi() as model:
         data_dir = folder / "data"
         data_dir.mkdir()
-        merk = Merk(telegram, model, data_dir, more)
+        merk = Merk(telegram, model, data_dir, more or {})
         try:
             yield merk
         finally:

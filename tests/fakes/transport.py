@@ -118,7 +118,10 @@ class RecordingTransport:
         text = outgoing.text
         pieces = [text[at : at + self.part_length] for at in range(0, len(text), self.part_length)] or [""]
         last = len(pieces) - 1
-        return tuple(Part(piece, f"*{piece}*", outgoing.keys if at == last else ()) for at, piece in enumerate(pieces))
+        return tuple(
+            Part(piece, f"*{piece}*", outgoing.keys if at == last else (), outgoing.file if at == last else None)
+            for at, piece in enumerate(pieces)
+        )
 
     def render_preview(self, text: str) -> Part | None:
         return Part(text) if text.strip() else None

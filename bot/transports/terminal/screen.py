@@ -6,7 +6,7 @@ Rule: what is printed is final; what may still change is part of the prompt's ow
 
 import re
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from io import StringIO
 from typing import TextIO
 
@@ -17,7 +17,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.filters import is_searching
 from prompt_toolkit.formatted_text import ANSI, StyleAndTextTuples, to_formatted_text
 from prompt_toolkit.history import InMemoryHistory
-from prompt_toolkit.input import create_input
+from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import create_output
 from prompt_toolkit.patch_stdout import patch_stdout
@@ -37,6 +37,7 @@ _NOTHING = "…"
 _PADDING = re.compile(r" +$", re.MULTILINE)
 _ROWS_BELOW = 8  # of the window stay free of the growing answer, for the line and the menu
 _WAITING_SHOWN = 4
+_LONGEST_PICTURE = 6000  # characters of one block; more cannot be rendered as often as it grows
 
 
 class Screen:
@@ -65,7 +66,7 @@ class Screen:
             placeholder=self._placeholder,
             prompt_continuation=" " * len(PROMPT),
             erase_when_done=True,
-            input=create_input(stdin),
+            input=_RawInput(stdin),
             output=create_output(stdout),
         )
 
@@ -74,7 +75,7 @@ class Screen:
     @contextmanager
     def opened(self, command_names: Sequence[str]) -> Generator[None]:
         self._session.completer = _Commands(command_names)
-        # raw all the while: what is typed between two prompts is not echoed into the answer
+        # raw all the while, also between two prompts
         with patch_stdout(), self._session.input.raw_mode():
             yield
 
@@ -189,7 +190,8 @@ class Screen:
         picture = self._growth.picture if self._growth else ""
         if not picture.strip():
             return self._ansi(Text(_NOTHING, style="dim")) if self._is_typing else ""
-        lines = self._ansi(_markdown(picture)).split("\n")
+        is_long = len(picture) > _LONGEST_PICTURE
+        lines = self._ansi(Text(picture[-_LONGEST_PICTURE:]) if is_long else _markdown(picture)).split("\n")
         return "\n".join(lines[-max(3, self._session.output.get_size().rows - _ROWS_BELOW) :])
 
     def _lined_up(self) -> list[str]:
@@ -208,6 +210,13 @@ class Screen:
         offered = Text(self._offered)
         offered.truncate(room, overflow="ellipsis")
         return [("ansibrightblack", offered.plain)]
+
+
+class _RawInput(Vt100Input):
+    """What is typed while something is printed stays with the prompt: the terminal must not echo it in between."""
+
+    def cooked_mode(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
 
 class _Commands(Completer):

@@ -21,6 +21,7 @@ from bot.transports.base import Accept, Fault, Hold, Key, Outgoing, Pace, Part, 
 from bot.transports.terminal.pipe import Pipe
 from bot.transports.terminal.screen import Screen
 from bot.transports.terminal.surface import NotUnderstoodError, Surface
+from bot.transports.terminal.waiting import WaitingLine
 from bot.transports.terminal.words import words
 from handlers.types import Incoming, Place, Press, Sender
 from memory.instants import SystemClock, from_ms, to_ms
@@ -68,8 +69,9 @@ class TerminalTransport:
         self._wiped: set[str] = set()
         self._last_key = ""
         self._unsettled = 0
-        self._typed: dict[str, str] = {}
-        self._waiting: dict[str, str] = {}
+        self._is_stopping = False
+        self._typed: dict[str, tuple[str, bool]] = {}
+        self._waiting = WaitingLine()
         self._tasks: set[asyncio.Task[None]] = set()
         stdin, stdout = stdin or sys.stdin, stdout or sys.stdout
         self._surface: Surface = (
@@ -140,14 +142,16 @@ class TerminalTransport:
     async def _pass_on(self, said: dict[str, Any], echo: str) -> None:
         """One thing after the other, each with its echo above its answer."""
         ref = str(uuid4())
+        # what may have to wait behind an answer is shown when its turn comes; commands and presses may overtake it
+        may_wait = self._unsettled > 0 and not echo.startswith("/") and "press" not in said
         async with self._passing_on:
-            if self._unsettled:
-                self._typed[ref] = echo  # it may have to wait, and is shown when its turn comes
-            else:
+            if not may_wait:
                 await self._try_to_show(self._surface.echo(echo))
+            self._typed[ref] = (echo, not may_wait)
             await self._store(ref, said)
-            if (unechoed := self._typed.pop(ref, None)) is not None:
-                await self._try_to_show(self._surface.echo(unechoed))
+            await asyncio.sleep(0)  # the intake says in a task of its own that something waits
+            if self._typed.pop(ref, None) and may_wait:
+                await self._try_to_show(self._surface.echo(echo))
         await self._settle()
 
     async def _stop_answer(self) -> None:
@@ -182,15 +186,18 @@ class TerminalTransport:
     async def _rest_when_settled(self) -> None:
         try:
             await self._settled()
+            self._is_stopping = False
             self._surface.rest()
         finally:
             self._unsettled -= 1
 
     def _interrupt(self) -> bool:
-        """Stop the running answer; False when there is none."""
-        if self._unsettled:
-            self._spawn(self._stop_answer())
-        return self._unsettled > 0
+        """Stop the running answer; False when there is none, or it is being stopped already."""
+        if not self._unsettled or self._is_stopping:
+            return False
+        self._is_stopping = True
+        self._spawn(self._stop_answer())
+        return True
 
     async def _work(self, work: Coroutine[Any, Any, None]) -> None:
         """Do it; before a screen in the background, so that the prompt never hangs."""
@@ -272,9 +279,18 @@ class TerminalTransport:
 
     async def send(self, place: Place, part: Part, key: str) -> str:
         if key != self._last_key:  # a place's sends are in order: a repeat follows its first attempt
-            await self._show(key, _outgoing(part))
+            outgoing = _outgoing(part)
+            if outgoing.kind == "text":
+                await self._begin_text()
+            await self._show(key, outgoing)
             self._last_key = key
         return key
+
+    async def _begin_text(self) -> None:
+        self._is_stopping = False  # it has ended, and the next one may be stopped
+        waited = self._waiting.answered_by_next_text()
+        if waited is not None:
+            await self._end_waiting(waited)
 
     async def edit(self, place: Place, ref: str, part: Part) -> None:
         if ref in self._wiped:
@@ -292,6 +308,8 @@ class TerminalTransport:
         return ()
 
     async def draft(self, place: Place, draft_id: int, part: Part) -> None:
+        if self._waiting.holds_back(draft_id):
+            return
         with self._showing():
             await self._surface.grow(draft_id, part.plain)
 
@@ -303,17 +321,23 @@ class TerminalTransport:
             await self._tell(toast)
 
     async def mark_waiting(self, incoming: Incoming, *, waiting: bool) -> None:
-        if waiting:
-            said = self._typed.pop(incoming.ref, None)
-            if said is not None:
-                self._waiting[incoming.ref] = said
-                self._surface.line_up(list(self._waiting.values()))
-        elif incoming.ref in self._waiting:
+        ref = incoming.ref
+        if waiting and ref in self._typed:
+            words, is_echoed = self._typed.pop(ref)
+            self._waiting.join(ref, words, incoming.inbox_ids[0], is_echoed=is_echoed)
+            self._surface.line_up(self._waiting.words())
+        elif not waiting and ref in self._waiting:
+            self._waiting.call(ref)
             await self._delivered()  # the answer before it ends first
-            said = self._waiting.pop(incoming.ref)
+            await self._end_waiting(ref)
+
+    async def _end_waiting(self, ref: str) -> None:
+        if ref in self._waiting:
+            words = self._waiting.leave(ref)
             self._surface.rest()
-            self._surface.line_up(list(self._waiting.values()))
-            await self._try_to_show(self._surface.echo(said))
+            self._surface.line_up(self._waiting.words())
+            if words is not None:
+                await self._try_to_show(self._surface.echo(words))
 
     async def open_thread(self, place: Place, title: str) -> str | None:
         return None

@@ -9,7 +9,7 @@ from typing import Literal
 
 from memory.words import Language
 
-Kind = Literal["name", "favourite", "home", "employer", "job", "birthday", "birthplace", "trait", "object"]
+Kind = Literal["name", "favourite", "home", "employer", "job", "birthday", "birthplace", "trait", "object", "state"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ class Frame:
 _COMMON = {
     "X": r"(?P<x>[^\W\d_][\w'’-]*(?: [\w'’-]+){0,2}?)",
     "V": r"(?P<v>\S.*)",
+    "S": r"(?P<x>[\w'’-]+(?: [\w'’-]+){0,5}?)",
 }
 _FRAGMENTS: dict[Language, dict[str, str]] = {
     "en": {
@@ -105,7 +106,7 @@ _ROWS: tuple[tuple[Kind, Language, str, str], ...] = (
     ("employer", "en", r"{IAM} working (?:at|for) {V}", "work employer"),
     ("employer", "de", r"{I} (?:arbeite|arbeitest){NOW} (?:bei|beim|für)(?: der| dem)? {V}", "arbeite"),
     ("employer", "ru", r"{I} работа(?:ю|ешь) (?:во?|на) {V}", "работаю"),
-    # traits: slots.py keeps those that one has one of, and the names of people and pets
+    # traits: slots.py gives a slot to those that one has one of, and to the names of people and pets
     ("trait", "en", r"{MY} {X}{IS} {V}", ""),
     ("trait", "de", r"{MY} {X} (?:ist|lautet){NOW} {V}", ""),
     ("trait", "ru", r"{MY} {X}{IS} {V}", ""),
@@ -132,6 +133,10 @@ _ROWS: tuple[tuple[Kind, Language, str, str], ...] = (
     ("object", "ru", r"{I} не (?:ем|пью|ешь|пьешь|переношу) {V}", "ем пью переношу"),
     ("object", "ru", r"{I}(?: не)? (?:люблю|любишь|обожаю|ненавижу) {V}", "люблю обожаю ненавижу"),
     ("object", "ru", r"\b(?:мне|тебе)(?: не)? нрав(?:ится|ятся) {V}", "нравится"),
+    # what is said of anything else
+    ("state", "en", r"^{S} (?:is|are) {V}", ""),
+    ("state", "de", r"^{S} (?:ist|sind) {V}", ""),
+    ("state", "ru", r"^{S}(?: [-–—] | это | [-–—] это ){V}", ""),
 )
 
 

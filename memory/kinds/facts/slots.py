@@ -29,7 +29,10 @@ _CLAUSE_END = (
     r"(?:^|\s)(?:and|but|because|since|last|so|who|und|aber|weil|denn|seit|и|а|но|потому|уже)\s"
 )
 _END = re.compile(_CLAUSE_END)
-_NAME_END = re.compile(rf"{_CLAUSE_END}|\s(?:is|was|has|ist|war|hat|in|at|from|aus|von|из)\s")
+_ENDS = {
+    "name": re.compile(rf"{_CLAUSE_END}|\s(?:is|was|has|ist|war|hat|in|at|from|aus|von|из)\s"),
+    "object": re.compile(r"\.(?=\s|$)|[;:!?\n()]|\s(?:but|because|aber|weil|но|потому)\s"),  # lists stay whole
+}
 _QUOTES = " \t\"'„“”«»*_"
 _LONGEST_NAME = 4  # words
 _CONDITION = re.compile(r"^\W*(?:if|when|wenn|falls|если|когда)\b", re.IGNORECASE)
@@ -76,7 +79,7 @@ def _are_all_in(words: list[frozenset[str]], others: list[frozenset[str]]) -> bo
 
 def _read(frame: Frame, match: re.Match[str]) -> Statement | None:
     about = (match.groupdict().get("x") or "").strip()
-    value = _cut(match["v"], _NAME_END if frame.kind == "name" else _END)
+    value = _cut(match["v"], _ENDS.get(frame.kind, _END))
     words = tokens(value)
     if (
         not words
@@ -85,24 +88,24 @@ def _read(frame: Frame, match: re.Match[str]) -> Statement | None:
     ):
         return None
     kind = _kind_of_trait(about, value) if frame.kind == "trait" else frame.kind
-    if kind is None or (kind == "name" and len(value.split()) > _LONGEST_NAME):
+    if kind == "name" and len(value.split()) > _LONGEST_NAME:
         return None
     if about and all(is_stop_word(word) for word in tokens(about)):
         return None
     return Statement(kind, about or frame.attribute, value, frame.language, _slot(kind, about, frame.language))
 
 
-def _kind_of_trait(about: str, value: str) -> Kind | None:
+def _kind_of_trait(about: str, value: str) -> Kind:
     """Only for a few X does "my X is Y" tell something exclusive."""
     concepts = {concept for word in tokens(about) if (concept := concept_of(word))}
     if concepts & SINGLE_VALUED:
         return "trait"
     is_named = value[:1].isupper() and value[1:].islower() and len(value.split()) == 1
-    return "name" if concepts & PEOPLE_AND_PETS and is_named else None
+    return "name" if concepts & PEOPLE_AND_PETS and is_named else "state"
 
 
 def _slot(kind: Kind, about: str, language: Language) -> str | None:
-    if kind == "object":
+    if kind in ("object", "state"):
         return None
     parts = {concept_of(word) or stem(word, language) for word in tokens(about) if not is_stop_word(word)}
     return f"{kind}:{'-'.join(sorted(parts - _FILLERS)) or 'self'}"

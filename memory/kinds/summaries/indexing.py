@@ -1,18 +1,17 @@
-"""Vectors of summaries: one row a session in the vector index, kept in step with SQL from here alone.
+"""Vectors of sessions: a few a session in the vector index, kept in step with SQL from here alone.
 
 Rule: the index may fail or be lost at any time. Then it is opened again and caught up; nothing waits for it.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.kinds.summaries.store import of_row
-from memory.ports import Embedder, EmbedderError, Vector, VectorHit, VectorIndex, VectorRow
+from memory.kinds.summaries.store import Indexed, index_words, with_views
+from memory.ports import Embedder, EmbedderError, Vector, VectorIndex, VectorRow
 from memory.storage import lexical
 from memory.storage.database import Database
 from memory.storage.tables import summaries
@@ -23,13 +22,6 @@ Progress = Callable[[int, int], None]
 _BATCH = 20
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    session_id: int
-    owner: str
-    text: str
 
 
 class SummaryIndex:
@@ -58,15 +50,19 @@ class SummaryIndex:
             self._lost(error)
         return self.is_open
 
-    async def nearest(self, owners: Sequence[str], vector: Vector, limit: int) -> list[VectorHit]:
-        """Raises OSError while the index is closed or when it fails."""
+    async def nearest(self, owners: Sequence[str], vector: Vector, limit: int) -> dict[int, float]:
+        """Session -> cosine of its nearest view, among the `limit` nearest views. Raises OSError."""
         if not self.is_open:
             raise OSError("the vector index is closed")
         try:
-            return await self._vectors.query(owners, vector, limit)
+            hits = await self._vectors.query(owners, vector, limit)
         except OSError as error:
             self._lost(error)
             raise
+        found: dict[int, float] = {}
+        for hit in hits:  # best first
+            found.setdefault(_session_of(hit.id), hit.cosine)
+        return found
 
     async def catch_up(self, progress: Progress | None = None) -> int:
         """Embed what is not in step, in batches; return how many were. Stops when a part does not answer."""
@@ -93,22 +89,26 @@ class SummaryIndex:
             return int((await connection.execute(query)).scalar_one())
 
     async def drop(self, owner: str, session_ids: Sequence[int]) -> int:
-        """Remove vectors for good, and whatever else of this owner has no summary. Raises OSError."""
+        """Remove vectors for good, and whatever else of this owner has no summary; return how many there were.
+
+        Raises OSError, also when some are still there afterwards.
+        """
         if not self.is_open:
             raise OSError("the vector index is closed")
         try:
             async with self._writing:
-                gone = await self._vectors.delete(owner, [str(session_id) for session_id in session_ids])
-                gone += await self._vectors.delete(owner, sorted(await self._orphans(owner)))
+                gone = await self._delete(owner, await self._ids_of(owner, session_ids))
+                gone += await self._delete(owner, await self._orphans(owner))
                 await self._vectors.erase_residue()
+                await self._check_gone(owner, session_ids)
+                # one of them may have been learned and embedded again meanwhile: that vector is gone, too
+                async with self._database.write() as connection:
+                    again = summaries.c.session_id.in_(session_ids)
+                    await connection.execute(summaries.update().where(again).values(indexed_as=None))
                 return gone
         except OSError as error:
             self._lost(error)
             raise
-
-    async def holds(self, owner: str, session_ids: Sequence[int]) -> bool:
-        """Say whether any of these is still in the index. Raises OSError."""
-        return not {str(session_id) for session_id in session_ids}.isdisjoint(await self._vectors.ids(owner))
 
     async def rebuild(self, progress: Progress | None = None) -> int:
         """Everything derived, from SQL. Raises OSError and EmbedderError: a rebuild that is half done says so."""
@@ -131,39 +131,52 @@ class SummaryIndex:
         async with self._database.read() as connection:
             owners = list((await connection.execute(sa.select(summaries.c.owner).distinct())).scalars())
         for owner in owners:
-            held = await self._vectors.ids(owner)
+            held = {_session_of(each) for each in await self._vectors.ids(owner)}
             async with self._database.write() as connection:
                 query = sa.select(summaries.c.session_id).where(
                     summaries.c.owner == owner, summaries.c.indexed_as == self.name
                 )
-                believed = {str(each) for each in (await connection.execute(query)).scalars()}
-                lost = [int(each) for each in believed - held]
+                lost = sorted(set((await connection.execute(query)).scalars()) - held)
                 await connection.execute(
                     summaries.update().where(summaries.c.session_id.in_(lost)).values(indexed_as=None)
                 )
-            if orphans := await self._orphans(owner):
-                await self._vectors.delete(owner, sorted(orphans))
+            await self._delete(owner, await self._orphans(owner))
         await self._vectors.erase_residue()
 
-    async def _orphans(self, owner: str) -> set[str]:
+    async def _check_gone(self, owner: str, session_ids: Sequence[int]) -> None:
+        if await self._ids_of(owner, session_ids):
+            raise OSError("the vector index kept what it was told to delete")
+
+    async def _delete(self, owner: str, ids: list[str]) -> int:
+        return await self._vectors.delete(owner, ids) if ids else 0
+
+    async def _orphans(self, owner: str) -> list[str]:
         async with self._database.read() as connection:
             query = sa.select(summaries.c.session_id).where(summaries.c.owner == owner)
-            known = {str(each) for each in (await connection.execute(query)).scalars()}
-        return await self._vectors.ids(owner) - known
+            known = set((await connection.execute(query)).scalars())
+        return sorted(each for each in await self._vectors.ids(owner) if _session_of(each) not in known)
 
-    async def _next_batch(self) -> list[_Row]:
+    async def _ids_of(self, owner: str, session_ids: Sequence[int]) -> list[str]:
+        wanted = set(session_ids)
+        return sorted(each for each in await self._vectors.ids(owner) if _session_of(each) in wanted)
+
+    async def _next_batch(self) -> list[Indexed]:
         async with self._database.read() as connection:
-            return await _rows(connection, self._is_behind(), _BATCH)
+            return await with_views(connection, self._is_behind(), _BATCH)
 
-    async def _embed(self, batch: list[_Row]) -> int:
-        vectors = await self._embedder.embed_documents([row.text for row in batch])
+    async def _embed(self, batch: list[Indexed]) -> int:
+        vectors = [await self._embedder.embed_documents(row.views) for row in batch]
         self.embedder_answers = True
         async with self._writing:
             # a row may have been forgotten or rewritten while it was being embedded, or is so during the upsert
             async with self._database.read() as connection:
                 current = await _still(connection, batch)
             pairs = [(row, vector) for row, vector in zip(batch, vectors, strict=True) if row in current]
-            await self._vectors.upsert([VectorRow(str(row.session_id), row.owner, vector) for row, vector in pairs])
+            for row, of_row in pairs:
+                rows = [VectorRow(_id(row, i), row.owner, vector) for i, vector in enumerate(of_row)]
+                held = await self._ids_of(row.owner, [row.session_id])
+                await self._delete(row.owner, sorted(set(held) - {each.id for each in rows}))
+                await self._vectors.upsert(rows)
             async with self._database.write() as connection:
                 done = [row.session_id for row in current & await _still(connection, batch)]
                 await connection.execute(
@@ -182,16 +195,19 @@ class SummaryIndex:
 async def rebuild_words(connection: AsyncConnection) -> None:
     """Fill the word index from SQL."""
     await lexical.clear(connection)
-    for row in await _rows(connection, sa.true()):
-        await lexical.put(connection, row.session_id, row.owner, row.text)
+    for session_id in (await connection.execute(sa.select(summaries.c.session_id))).scalars().all():
+        await index_words(connection, session_id)
     await lexical.optimize(connection)
 
 
-async def _still(connection: AsyncConnection, batch: Sequence[_Row]) -> set[_Row]:
-    return set(batch) & set(await _rows(connection, summaries.c.session_id.in_([row.session_id for row in batch])))
+async def _still(connection: AsyncConnection, batch: Sequence[Indexed]) -> set[Indexed]:
+    which = summaries.c.session_id.in_([row.session_id for row in batch])
+    return set(batch) & set(await with_views(connection, which))
 
 
-async def _rows(connection: AsyncConnection, which: sa.ColumnElement[bool], limit: int | None = None) -> list[_Row]:
-    query = sa.select(summaries).where(which).order_by(summaries.c.session_id).limit(limit)
-    rows = (await connection.execute(query)).mappings()
-    return [_Row(row["session_id"], row["owner"], of_row(row).body) for row in rows]
+def _id(row: Indexed, view: int) -> str:
+    return f"{row.session_id}.{view}"
+
+
+def _session_of(vector_id: str) -> int:
+    return int(vector_id.partition(".")[0])

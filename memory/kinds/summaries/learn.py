@@ -84,13 +84,14 @@ class Summaries:
         lines = entries(messages)
         answered = max((message.id for message in messages if message.role == "assistant"), default=session.watermark)
         made = None
-        if lines and (before is not None or is_exchange(lines)):
+        if lines and (before is not None or is_exchange(messages)):
             made = await self._condense(session, lines, before, claimed.attempts)
         async with self._database.write() as connection:
             if not await store.finish(connection, claimed, answered):
                 log.info("summaries.lease_lost", session=session.session_id)
                 return False
-            if made is None:
+            if made is None:  # small talk only: nothing to remember but how it began
+                await store.entitle(connection, session.session_id, kept_title(first_words(lines)))
                 return False
             await store.save(connection, self._database, session, made, watermark=answered, now=self._now())
             data = {"by": "extract" if made.made_by == EXTRACTIVE else "model", "messages": len(messages)}

@@ -8,7 +8,9 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.kinds.summaries.summary import FIELDS, Condensed, Summary
+from memory.kinds.summaries.views import views
 from memory.storage import lexical
+from memory.storage import log as message_log
 from memory.storage.database import Database
 from memory.storage.tables import learning, messages, sessions, summaries
 
@@ -42,6 +44,15 @@ class Stored:
     watermark: int
     """The last message it covers."""
     made_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """A session as the indexes know it."""
+
+    session_id: int
+    owner: str
+    views: tuple[str, ...]
 
 
 async def due(connection: AsyncConnection, now: int) -> list[Due]:
@@ -144,14 +155,34 @@ async def save(
         session_id=session.session_id, owner=session.owner, created_at=now, **values
     )
     await connection.execute(row.on_conflict_do_update(index_elements=["session_id"], set_=values))
-    if made.title:
-        await connection.execute(
-            sessions.update()
-            .where(sessions.c.id == session.session_id, sessions.c.title == "")
-            .values(title=made.title)
-        )
-    # without the title: a person may change it, and what is not known here could not be forgotten here
-    await lexical.put(connection, session.session_id, session.owner, made.summary.body)
+    await entitle(connection, session.session_id, made.title)
+    await index_words(connection, session.session_id)
+
+
+async def entitle(connection: AsyncConnection, session_id: int, title: str) -> None:
+    """Name a session that has no title; a title that somebody chose stays."""
+    await connection.execute(
+        sessions.update().where(sessions.c.id == session_id, sessions.c.title == "").values(title=title)
+    )
+
+
+async def index_words(connection: AsyncConnection, session_id: int) -> None:
+    """Index a session's views. The title is none: a person may change it, and it could not be forgotten here."""
+    for row in await with_views(connection, summaries.c.session_id == session_id):
+        await lexical.put(connection, row.session_id, row.owner, "\n".join(row.views))
+
+
+async def with_views(
+    connection: AsyncConnection, which: sa.ColumnElement[bool], limit: int | None = None
+) -> list[Indexed]:
+    """Summaries with the texts under which they are found: those of the messages that they cover."""
+    query = sa.select(summaries).where(which).order_by(summaries.c.session_id).limit(limit)
+    found: list[Indexed] = []
+    for row in (await connection.execute(query)).mappings().all():
+        messages = await message_log.since(connection, row["session_id"], 0)
+        covered = [message for message in messages if message.id <= row["watermark"]]
+        found.append(Indexed(row["session_id"], row["owner"], tuple(views(of_row(row), covered))))
+    return found
 
 
 async def discard(connection: AsyncConnection, session_ids: Sequence[int]) -> int:

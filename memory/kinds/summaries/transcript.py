@@ -33,9 +33,9 @@ def entries(messages: Iterable[Message]) -> list[Entry]:
     return [entry for entry in found if has_words(entry.text)]
 
 
-def is_exchange(lines: Sequence[Entry]) -> bool:
-    """Say whether both sides spoke: less is no session to remember."""
-    return {entry.is_person for entry in lines} == {True, False}
+def is_exchange(messages: Iterable[Message]) -> bool:
+    """Say whether both sides spoke, whatever is left of it: less is no session to remember."""
+    return {message.role for message in messages} >= {"user", "assistant"}
 
 
 def pieces(lines: Sequence[Entry], limit: int) -> Iterator[list[Entry]]:

@@ -1,7 +1,19 @@
 """Forgetting: nothing of it is left anywhere, and nothing else is touched."""
 
-import pytest
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memory.ports import ModelRequest
+from memory.storage.backups import take_backup
+from memory.storage.tables import metadata
+from tests.fakes.index import ExactIndex
+from tests.fakes.model import Says, ScriptedModel
 from tests.unit.memory.world import World
 
 STORIES = [
@@ -88,3 +100,285 @@ async def test_p26_no_byte_is_left_in_any_file(world: World) -> None:
     (waiting,) = await world.rows("inbox")
     assert waiting["payload"]["message"]["text"] == "/forget […]"
     assert await world.rows("confirmations") == []
+
+
+async def test_p26_it_does_not_come_back(world: World) -> None:
+    """Learned anew from what remains, re-indexed, recalled by words and by meaning: nothing of it."""
+    ada = await world.person("ada")
+    session = await world.talk(ada, "My dog is called Bruno. We fly to Lisbon in May.", "Bruno will miss you.")
+    fact = await world.fact(ada, "My dog is called Bruno")
+    await world.memory.learn()
+    await world.memory.forget_facts(ada, [fact.id])
+    found = await world.memory.recall(ada, 0, "What is my dog Bruno called?")
+    assert (found.facts, found.recollections) == ((), ())
+    assert await world.rows("summaries") == [], "stale text is not kept until it is rebuilt"
+    assert await world.memory.learn() == 1
+    (summary,) = await world.rows("summaries")
+    assert summary["text"] == "We fly to Lisbon in May."
+    assert await world.memory.reindex() == 1
+    found = await world.memory.recall(ada, 0, "Bruno Lisbon")
+    assert [each.session_id for each in found.recollections] == [session.id]
+    assert "Bruno" not in found.recollections[0].text
+
+
+async def test_what_was_replaced_is_forgotten_with_it(world: World) -> None:
+    ada = await world.person("ada")
+    session = await world.talk(ada, "I live in Berlin.", "OK.", "I live in Hamburg now.", "You live in Hamburg.")
+    old = await world.fact(ada, "I live in Berlin")
+    edited = (await world.memory.facts.edit(ada, old.id, "I live in Kiel")).fact
+    new = await world.fact(ada, "I live in Hamburg")
+    await world.memory.facts.settle(ada, new.id, "new")
+    receipt = await world.memory.forget_facts(ada, [new.id])
+    assert receipt.facts == 3
+    assert receipt.texts == ("I live in Hamburg",)
+    assert await world.rows("facts") == []
+    assert await world.texts(session) == ["[…]", "OK.", "[…]", "[…]"]
+    assert edited.id != old.id
+
+
+async def test_p02_two_people_say_the_same_and_one_forgets(world: World) -> None:
+    ada, ben = await world.person("ada"), await world.person("ben")
+    for person in (ada, ben):
+        await world.talk(person, "My dog is called Bruno", "Your dog is called Bruno.", title="Bruno")
+        await world.fact(person, "My dog is called Bruno")
+    await world.memory.learn()
+    before = await world.snapshot(ben.owner)
+    (fact,) = await world.memory.facts.list(ada)
+    receipt = await world.memory.forget_facts(ada, [fact.id])
+    assert await world.snapshot(ben.owner) == before
+    assert (receipt.facts, receipt.messages_redacted, receipt.summaries) == (1, 2, 1)
+    found = await world.memory.recall(ben, 0, "What is my dog Bruno called?")
+    assert len(found.facts) == len(found.recollections) == 1
+
+
+async def test_p28_nobody_forgets_what_is_not_theirs(world: World) -> None:
+    """Unknown, foreign and no ids change nothing at all, and the receipt says so."""
+    ada, ben = await world.person("ada"), await world.person("ben")
+    (ada_here,) = await world.in_group(ada)
+    session = await world.talk(ada, "My dog is called Bruno", "OK")
+    fact = await world.fact(ada, "My dog is called Bruno")
+    before = await world.snapshot(ada.owner)
+    for audience, ids in ((ben, [fact.id]), (ada_here, [fact.id]), (ada, [999]), (ada, list[int]())):
+        receipt = await world.memory.forget_facts(audience, ids)
+        assert (receipt.facts, receipt.messages_redacted, receipt.texts) == (0, 0, ())
+    assert (await world.memory.forget_session(ben, session.id)).messages_redacted == 0
+    assert await world.snapshot(ada.owner) == before
+
+
+async def test_a_private_fact_is_not_sought_in_groups_nor_the_other_way_round(world: World) -> None:
+    ada, ben = await world.person("ada"), await world.person("ben")
+    ada_here, ben_here = await world.in_group(ada, ben)
+    group = await world.session(ada_here)
+    await world.say(group, "My dog is called Bruno", ada_here)
+    await world.say(group, "My dog is called Bruno", ben_here)
+    await world.say(group, "Bruno is cute", ben_here)
+    private = await world.talk(ada, "My dog is called Bruno", "OK")
+    fact = await world.fact(ada, "My dog is called Bruno")
+    shared = await world.fact(ada_here, "My dog is called Bruno")
+    await world.memory.forget_facts(ada, [fact.id])
+    assert await world.texts(private) == ["[…]", "OK"]
+    assert (await world.texts(group))[0] == "My dog is called Bruno"
+    await world.memory.forget_facts(ada_here, [shared.id])
+    assert await world.texts(group) == ["[…]", "My dog is called Bruno", "[…]"]
+
+
+async def test_sources_elsewhere_are_not_touched(world: World) -> None:
+    """A source id that points into somebody else's log is not followed."""
+    ada, ben = await world.person("ada"), await world.person("ben")
+    session = await world.talk(ben, "My dog is called Bruno", "OK")
+    fact = await world.fact(ada, "My dog is called Bruno", *[each.id for each in await world.messages(session)])
+    await world.memory.forget_facts(ada, [fact.id])
+    assert await world.texts(session) == ["My dog is called Bruno", "OK"]
+
+
+async def test_p27_an_index_that_is_down_is_swept_later(world: World) -> None:
+    """The rows go at once; the receipt names the index; the next sweep finishes it."""
+    ada = await world.person("ada")
+    await world.talk(ada, "My dog is called Bruno", "OK")
+    fact = await world.fact(ada, "My dog is called Bruno")
+    await world.memory.learn()
+
+    class Failing(ExactIndex):
+        failing = True
+
+        async def delete(self, owner: str, ids: Sequence[str]) -> int:
+            if self.failing:
+                raise OSError("the disk is gone")
+            return await super().delete(owner, ids)
+
+    failing = Failing()
+    world.vectors = failing
+    await world.reborn().open()
+    await world.memory.reindex()
+    receipt = await world.memory.forget_facts(ada, [fact.id])
+    assert (receipt.unfinished, receipt.facts, receipt.vectors) == (("index",), 1, 0)
+    assert await failing.count() == 1
+    failing.failing = False
+    await world.reborn().open()
+    assert await failing.count() == 0
+    assert not failing.has_residue
+    assert [row for row in await world.rows("kept_values") if row["key"] == "memory.unswept"] == []
+
+
+async def test_a_crash_between_rows_and_vectors_is_made_good(world: World) -> None:
+    """The process dies right after the commit: the next one clears vectors and disk."""
+    ada = await world.person("ada")
+    await world.talk(ada, "My dog is called Zwirbelwitz", "OK")
+    fact = await world.fact(ada, "My dog is called Zwirbelwitz")
+    await world.memory.learn()
+
+    class Dying(ExactIndex):
+        dying = False
+
+        async def delete(self, owner: str, ids: Sequence[str]) -> int:
+            if self.dying:
+                raise asyncio.CancelledError
+            return await super().delete(owner, ids)
+
+    world.vectors = dying = Dying()
+    await world.reborn().open()
+    await world.memory.reindex()
+    dying.dying = True
+    with pytest.raises(asyncio.CancelledError):
+        await world.memory.forget_facts(ada, [fact.id])
+    assert await dying.count() == 1
+    dying.dying = False
+    await world.reborn().open()
+    assert await dying.count() == 0
+    assert b"zwirbelwitz" not in world.bytes_on_disk().lower()
+
+
+async def test_many_rows_on_split_pages_leave_no_copy(world: World) -> None:
+    """Pages that were split keep copies of moved rows; they go, too."""
+    ada = await world.person("ada")
+    session = await world.session(ada)
+    async with world.database.write() as connection:
+        rows = [
+            {
+                "session_id": session.id,
+                "role": "user",
+                "speaker": "Ada",
+                "user_id": ada.user_id,
+                "text": f"{'Zwirbelwitz barks. ' if i % 50 == 0 else ''}{'filler words ' * (1 + i * 7919 % 60)}",
+                "created_at": i,
+            }
+            for i in range(1500)
+        ]
+        await connection.execute(metadata.tables["messages"].insert(), rows)
+    fact = await world.fact(ada, "My dog is called Zwirbelwitz")
+    receipt = await world.memory.forget_facts(ada, [fact.id])
+    assert receipt.messages_redacted == 30
+    assert b"zwirbelwitz" not in world.bytes_on_disk().lower()
+
+
+async def test_work_in_progress_is_lost_and_begun_anew(world: World) -> None:
+    """A summary that is being written from the old text is dropped."""
+    asked, gate = asyncio.Event(), asyncio.Event()
+
+    def slow(request: ModelRequest) -> Says:
+        assert request.schema is not None
+        asked.set()
+        return Says('{"text": "Ada has a dog called Bruno."}', gate=gate)
+
+    memory = world.reborn(model=ScriptedModel(slow, {"text": "Ada talked about the weather."}))
+    ada = await world.person("ada")
+    await world.talk(ada, "My dog is called Bruno. It rains.", "Indeed.")
+    fact = await world.fact(ada, "My dog is called Bruno")
+    learning = asyncio.create_task(memory.learn())
+    await asked.wait()
+    assert (await memory.forget_facts(ada, [fact.id])).pending == 1
+    gate.set()
+    assert await learning == 0
+    assert await world.rows("summaries") == []
+    assert await memory.learn() == 1
+    assert [row["text"] for row in await world.rows("summaries")] == ["Ada talked about the weather."]
+
+
+async def test_a_session_is_forgotten_with_all_that_hangs_on_it(world: World) -> None:
+    ada = await world.person("ada")
+    other = await world.talk(ada, "The fence needs paint", "OK")
+    session = await world.talk(ada, "Zwirbelwitz is hungry", "OK", title="Zwirbelwitz")
+    message = (await world.messages(session))[0].id
+    fact = await world.fact(ada, "I like tea", message)
+    payload = {"message": {"text": "Zwirbelwitz again"}}
+    await world.insert("inbox", transport="t", external_id="1", payload=payload, status="running", received_at=1)
+    (waiting,) = await world.rows("inbox")
+    await world.say(session, "Zwirbelwitz again", ada, inbox_id=waiting["id"])
+    await world.insert(
+        "confirmations",
+        token="t",
+        action="a",
+        data={},
+        user_id=ada.user_id,
+        session_id=session.id,
+        card="c",
+        created_at=1,
+        expires_at=2,
+    )
+    await world.memory.learn()
+    receipt = await world.memory.forget_session(ada, session.id)
+    assert (receipt.messages_redacted, receipt.summaries, receipt.vectors) == (3, 1, 1)
+    assert receipt.pending == 3, "the button, the update that was being worked on, and what was to be learned"
+    assert [row["id"] for row in await world.rows("sessions")] == [other.id]
+    assert (await world.memory.facts.by_id(ada, fact.id)) == replace(fact, source_message_ids=())
+    assert await world.vectors.ids(ada.owner) == {f"{other.id}.0"}
+    assert b"zwirbelwitz" not in world.bytes_on_disk().lower()
+    assert (await world.rows("inbox"))[0]["status"] == "done"
+
+
+async def test_p29_the_receipt_names_the_backups_that_may_hold_it(world: World) -> None:
+    ada = await world.person("ada")
+    fact = await world.fact(ada, "My dog is called Bruno")
+    take_backup(world.data_dir / "merk.db", "0002", world.clock.now())
+    receipt = await world.memory.forget_facts(ada, [fact.id])
+    assert receipt.backups == ("merk-before-0002-2026-03-01.db (2026-03-08)",)
+
+
+async def test_other_peoples_messages_on_the_way_are_left_alone(world: World) -> None:
+    """Rows that wait are told apart by who sent them and whom they answer, not by their words."""
+    ada, ben = await world.person("ada"), await world.person("ben")
+    texts: dict[str, Any] = {name: {"message": {"from": {"id": name}, "text": "Bruno!"}} for name in ("ada", "ben")}
+    texts["cat"] = {"message": {"from": {"id": "ben"}, "text": "Bruno!", "reply_to_message": {"from": {"id": "ada"}}}}
+    for name, payload in texts.items():
+        await world.insert(
+            "inbox", transport="telegram", external_id=name, payload=payload, status="new", received_at=1
+        )
+        await world.insert(
+            "outbox",
+            transport="telegram",
+            place={"chat": name, "thread": ""},
+            lane=name,
+            event={"kind": "notice", "text": "Bruno!"},
+            user_id=ada.user_id if name == "ada" else ben.user_id,
+            status="pending",
+            created_at=1,
+        )
+    fact = await world.fact(ada, "My dog is called Bruno")
+    assert (await world.memory.forget_facts(ada, [fact.id])).pending == 2
+    assert [row["payload"]["message"]["text"] for row in await world.rows("inbox")] == ["[…]", "Bruno!", "Bruno!"]
+    assert [row["event"]["text"] for row in await world.rows("outbox")] == ["[…]", "Bruno!", "Bruno!"]
+
+
+words = st.sampled_from(["Bruno", "Minka", "Lisbon", "tea", "green", "dog", "rain"])
+said = st.lists(st.tuples(st.sampled_from(["ada", "ben", "here"]), words, words), min_size=1, max_size=6)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(said, st.sampled_from(["My dog is called Bruno", "I live in Lisbon", "My favourite colour is green"]))
+async def test_s1_rows_of_every_other_owner_are_byte_identical(
+    world: World, said: list[tuple[str, str, str]], text: str
+) -> None:
+    """Property: whatever was said where, a forget changes its own owner's rows only."""
+    ada, ben = await world.person("ada"), await world.person("ben")
+    here, _ = await world.in_group(ada, ben)
+    places = {"ada": ada, "ben": ben, "here": here}
+    for place, one, other in said:
+        await world.talk(places[place], f"{text}. {one} and {other}!", f"So {one}.", title=one)
+    facts = {place: await world.fact(audience, text) for place, audience in places.items()}
+    await world.memory.learn()
+    before = {place: await world.snapshot(places[place].owner) for place in ("ben", "here")}
+    vectors = {place: await world.vectors.ids(places[place].owner) for place in ("ben", "here")}
+    await world.memory.forget_facts(ada, [facts["ada"].id])
+    for place in ("ben", "here"):
+        assert await world.snapshot(places[place].owner) == before[place]
+        assert await world.vectors.ids(places[place].owner) == vectors[place]

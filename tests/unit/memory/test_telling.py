@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.telling import Forgotten, Line, is_told, redact, redactions, tell
+from memory.telling import Forgotten, Line, Log, is_told, redact, redactions, tell
 from memory.text import MARK
 
 ADA, BEN = 1, 2
 
 
-def _log(*said: tuple[int | None, str]) -> list[Line]:
-    return [Line(i, 1, who, "user" if who else "assistant", text) for i, (who, text) in enumerate(said)]
+def _log(*said: tuple[int | None, str]) -> Log:
+    return Log([Line(i, 1, who, "user" if who else "assistant", text) for i, (who, text) in enumerate(said)])
 
 
 def _after(
@@ -129,7 +129,7 @@ def test_words_in_constant_use_say_nothing_alone() -> None:
 
 
 def test_a_text_that_stands_alone_loses_the_same_sentences() -> None:
-    telling = tell(Forgotten("My favourite colour is green", ADA))
+    telling = tell(Forgotten("My favourite colour is green", ADA), (), _log())
     assert redact([telling], "Green.") == "Green."
     assert redact([telling], "Green.", is_strict=True) == MARK
     assert is_told([telling], "They talked about the favourite colour. It is green.")
@@ -165,3 +165,33 @@ def test_redacting_again_changes_nothing(name: str, before: str, after: str) -> 
 def test_a_log_that_does_not_tell_it_is_left_alone(texts: list[str]) -> None:
     log = _log(*((ADA, text) for text in texts if "qxzw" not in text.lower()))
     assert redactions([tell(Forgotten("My dog is called Qxzw", ADA), (), log)], log) == {}
+
+
+@pytest.mark.parametrize(
+    ("fact", "question", "answer"),
+    [
+        ("Anna's birthday is 12 June", "When is Anna's birthday?", "On the 12th of June."),
+        ("Mein Auto ist rot", "Welche Farbe hat mein Auto?", "Rot."),
+        ("Paul is vegetarian", "What can I cook for Paul?", "A vegetarian lasagne."),
+        ("Наш код от подъезда — 12К", "Какой код от подъезда?", "12К"),
+    ],
+)
+def test_what_is_said_of_anything_else_goes_with_its_answer(fact: str, question: str, answer: str) -> None:
+    assert _after(fact, [(ADA, fact), (ADA, question), (None, answer)]) == [MARK, question, MARK]
+
+
+def test_the_confirmation_of_an_ordinary_value_goes() -> None:
+    said = [(ADA, "My favourite food is pizza."), (None, "Pizza, noted! Anything else?"), (ADA, "Let's order pizza.")]
+    assert _after("My favourite food is pizza", said) == [MARK, f"{MARK} Anything else?", "Let's order pizza."]
+
+
+def test_an_uncommon_value_goes_anywhere() -> None:
+    """A word that this person uses for nothing else tells it; a word of every day does not."""
+    said = [(ADA, "My favourite food is okroshka."), (ADA, "It rains."), (ADA, "How do I cook okroshka?")]
+    assert _after("My favourite food is okroshka", said) == [MARK, "It rains.", MARK]
+
+
+def test_of_a_list_each_thing_tells() -> None:
+    said = [(None, "No shellfish, then."), (None, "And no peanuts."), (None, "Short replies are fine.")]
+    assert _after("I am allergic to peanuts and shellfish", said) == [MARK, MARK, said[2][1]]
+    assert _after("I prefer short answers", [said[2]]) == [said[2][1]]

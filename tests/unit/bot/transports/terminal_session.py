@@ -1,6 +1,6 @@
 """A conversation on the real standard streams: the real intake and delivery, and an answerer with a script.
 
-Run by test_terminal.py as a program of its own: `terminal_session.py FOLDER [--json]`.
+Run by test_terminal_window.py as a program of its own: `terminal_session.py FOLDER [--json]`.
 """
 
 import asyncio
@@ -154,6 +154,7 @@ async def main(folder: Path, *, as_json: bool) -> None:
     await transport.run(settled=settled, delivered=delivered, command_names=["memory", "memorise", "forget"])
     await transport.stop_receiving()
     await intake.close()
+    await delivery.drain(5)
     for task in (delivering, terminating):
         task.cancel()
     await asyncio.gather(delivering, terminating, return_exceptions=True)

@@ -13,7 +13,7 @@ from memory.storage.lexical import CREATE
 async def _found(database: Database, owners: list[str], question: str) -> list[tuple[int, float]]:
     async with database.read() as connection:
         hits = await lexical.search(connection, owners, question, 10)
-    return [(hit.session_id, round(hit.share, 2)) for hit in hits]
+    return [(hit.session_id, round(hit.weight, 2)) for hit in hits]
 
 
 async def _put(database: Database, *rows: tuple[int, str, str]) -> None:
@@ -35,9 +35,12 @@ async def test_p28_without_owners_nothing_is_searched(database: Database) -> Non
             await lexical.search(connection, [], "fox", 10)
 
 
-async def test_the_share_counts_the_questions_words_once(database: Database) -> None:
-    await _put(database, (1, "u1", "Die Häuser am Fluss"), (2, "u1", "Ein Boot"))
-    assert await _found(database, ["u1"], "Haus, Haus oder Boot?") == [(2, 0.5), (1, 0.5)]
+async def test_a_hit_weighs_as_much_as_of_the_question_it_has(database: Database) -> None:
+    """Each word of the question counts once; a text that is found worse than the best weighs less."""
+    await _put(database, (1, "u1", "Die Häuser am Fluss und an der Straße"), (2, "u1", "Ein Boot"))
+    (best, half), (other, less) = await _found(database, ["u1"], "Haus, Haus oder Boot?")
+    assert (best, half, other) == (2, 0.5, 1)
+    assert 0 < less < 0.5
 
 
 async def test_a_row_is_replaced_and_removed(database: Database) -> None:

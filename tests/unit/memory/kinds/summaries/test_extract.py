@@ -3,7 +3,7 @@
 import pytest
 
 from memory.kinds.summaries.extract import extract
-from memory.kinds.summaries.transcript import Entry, entries, first_words, is_exchange, pieces
+from memory.kinds.summaries.transcript import Entry, entries, first_words, pieces
 from memory.types import Message, Origin
 from tests.fakes.clock import FrozenClock
 from tests.fakes.embedder import WordEmbedder
@@ -51,10 +51,8 @@ async def test_a_repeat_is_kept_once() -> None:
     assert made.summary.text == "Buy oat milk today."
 
 
-def test_a_transcript_holds_both_sides() -> None:
-    assert is_exchange(_lines("a b", "c d"))
-    assert not is_exchange(_lines("a b"))
-    assert first_words(_lines("Where is the key?", "There")) == "Where is the key?"
+def test_a_title_is_how_the_person_began() -> None:
+    assert first_words([Entry(False, "Merk", "Welcome"), *_lines("Where is the key?", "There")]) == "Where is the key?"
 
 
 def test_pieces_hold_everything_and_are_bounded() -> None:

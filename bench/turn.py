@@ -1,0 +1,241 @@
+"""Merk's own time in a turn: everything but the model, from the update's commit to the answer's send.
+
+The stores are real (SQLite in a file, embedded Chroma, the built-in embedder); the model answers at once and the
+transport takes a message at once. Start-up and memory are those of a real `merk run` beside the emulator.
+"""
+
+import asyncio
+import json
+import platform
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import AsyncGenerator, Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bench.stage import started_process
+from bot.app import App, make_memory, open_database
+from bot.config import Access, MemorySection, Settings, Tenant
+from bot.embedders.builtin import UseEmbedder
+from bot.providers import Chosen
+from bot.transports.base import Pace, Part
+from handlers.types import Place
+from memory.instants import SystemClock
+from memory.ports import Finished, ModelEvent, ModelRequest, ModelTraits, StopReason, TextDelta, Tier
+from memory.storage.database import Database
+from memory.storage.tables import chats, facts, identities, learning, messages, sessions, summaries, users
+from tests.fakes.transport import RecordingTransport
+
+PER_SESSION = 40
+WARM_UP = 20
+TURNS = 300
+FACTS = 30
+NOUNS = ("garden", "ferry", "invoice", "recipe", "violin", "camera", "passport", "holiday", "dentist", "bicycle")
+VERBS = ("paint", "repair", "sell", "plan", "forget", "move", "order", "clean", "lend", "water")
+QUESTIONS = [
+    "When did we plan to repair the bicycle?",
+    "What did I say about the violin and the letter?",
+    "Wann wollten wir den Garten streichen?",
+    "Что мы решили насчёт паспорта?",
+    "Which invoice is still open?",
+]
+
+
+class InstantModel:
+    """Answers at once, so that what is left is Merk's own time."""
+
+    async def traits(self, tier: Tier = Tier.DEFAULT) -> ModelTraits:
+        del tier
+        return ModelTraits("instant", can_call_tools=True, can_follow_schema=False, context_tokens=200_000)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        del request
+        text = "That was in spring, and it is done."
+        yield TextDelta(text)
+        yield Finished(StopReason.END, text, model="instant")
+
+    async def close(self) -> None:
+        return
+
+
+class _Instant(RecordingTransport):
+    """Says when a message has been handed over."""
+
+    def __init__(self, *, pace: Pace) -> None:
+        super().__init__(pace=pace)
+        self.arrived = asyncio.Event()
+
+    async def send(self, place: Place, part: Part, key: str) -> str:
+        ref = await super().send(place, part, key)
+        self.arrived.set()
+        return ref
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Milliseconds a turn."""
+
+    messages: int
+    turns: int
+    p50_ms: float
+    p90_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+async def measure(sizes: Iterable[int], *, seed: int = 1) -> dict[str, object]:
+    """Time turns over stores of each size, then a real start."""
+    found = [await _at_size(size, random.Random(seed)) for size in sizes]
+    start = await started_process()
+    return {
+        "benchmark": "turn",
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": f"{platform.machine()}, Python {platform.python_version()}",
+        "turn": [asdict(figures) for figures in found],
+        "start_to_first_poll_s": start.seconds,
+        "resident_mb": start.resident_mb,
+    }
+
+
+async def _at_size(size: int, chance: random.Random) -> Figures:
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(
+            tenant=Tenant(data_dir=Path(folder)),
+            access=Access(admit="open"),
+            memory=MemorySection(),
+        )
+        clock = SystemClock()
+        database = await open_database(settings, clock)
+        await _fill(database, size, chance)
+        chosen = Chosen(InstantModel(), "", "none")
+        memory = make_memory(settings, clock, database, chosen, UseEmbedder())
+        await memory.open()
+        await memory.reindex()
+        transport = _Instant(pace=Pace(0.0001, 100, 60))
+        app = App(settings, database, memory, chosen, [transport], clock)
+        await app.start()
+        assert transport.accept is not None
+        times: list[float] = []
+        for number in range(WARM_UP + TURNS):
+            transport.arrived.clear()
+            began = time.perf_counter()
+            await transport.accept(f"q{number}", {"text": chance.choice(QUESTIONS)})
+            await transport.arrived.wait()
+            times.append((time.perf_counter() - began) * 1000)
+            await asyncio.sleep(0.02)  # people do not answer at once
+        await app.stop()
+        await memory.close()
+        await database.close()
+    return _figures(size, times[WARM_UP:])
+
+
+def _figures(size: int, times: list[float]) -> Figures:
+    cuts = statistics.quantiles(times, n=100)
+    return Figures(size, len(times), *(round(value, 2) for value in (cuts[49], cuts[89], cuts[98], max(times))))
+
+
+async def _fill(database: Database, size: int, chance: random.Random) -> None:
+    """One person's log: sessions of forty messages, each with its summary, and thirty facts."""
+    now = 1_760_000_000_000
+    count = max(1, size // PER_SESSION)
+    async with database.write() as connection:
+        await connection.execute(users.insert().values(id=1, name="Person 42", role="member", created_at=now))
+        await connection.execute(identities.insert().values(key="fake:42", user_id=1, created_at=now))
+        await connection.execute(
+            chats.insert().values(id=1, transport="fake", external_id="42", kind="ai", created_at=now)
+        )
+        await _insert(connection, sessions, (_session(number, count, now) for number in range(1, count + 1)))
+        await _insert(connection, messages, (_message(number, now, chance) for number in range(size)))
+        await _insert(connection, summaries, (_summary(number, now, chance) for number in range(1, count + 1)))
+        await _insert(connection, learning, (_learned(number) for number in range(1, count + 1)))
+        await _insert(connection, facts, (_fact(number, now, chance) for number in range(FACTS)))
+
+
+async def _insert(connection: AsyncConnection, table: sa.Table, rows: Iterable[dict[str, object]]) -> None:
+    batch: list[dict[str, object]] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) == 5000:
+            await connection.execute(table.insert(), batch)
+            batch = []
+    if batch:
+        await connection.execute(table.insert(), batch)
+
+
+def _session(number: int, count: int, now: int) -> dict[str, object]:
+    return {
+        "id": number,
+        "chat_id": 1,
+        "thread": "",
+        "user_id": 1,
+        "owner": "u1",
+        "title": f"Chat {number}",
+        "is_current": number == count,
+        "created_at": now,
+        "last_used_at": now + number,
+    }
+
+
+def _message(number: int, now: int, chance: random.Random) -> dict[str, object]:
+    is_users = number % 2 == 0
+    return {
+        "session_id": number // PER_SESSION + 1,
+        "user_id": 1 if is_users else None,
+        "role": "user" if is_users else "assistant",
+        "speaker": "Person 42" if is_users else "Merk",
+        "text": _sentence(chance),
+        "created_at": now + number,
+    }
+
+
+def _summary(number: int, now: int, chance: random.Random) -> dict[str, object]:
+    return {
+        "session_id": number,
+        "owner": "u1",
+        "text": f"{_sentence(chance)} {_sentence(chance)}",
+        "generated_by_model": "bench",
+        "watermark": number * PER_SESSION,
+        "created_at": now,
+        "updated_at": now,
+    }
+
+
+def _learned(number: int) -> dict[str, object]:
+    return {"kind": "summaries", "session_id": number, "watermark": number * PER_SESSION}
+
+
+def _fact(number: int, now: int, chance: random.Random) -> dict[str, object]:
+    return {
+        "owner": "u1",
+        "scope": "private",
+        "user_id": 1,
+        "speaker": "Person 42",
+        "text": f"{_sentence(chance)} ({number})",
+        "content_hash": str(number),
+        "valid_from": now,
+        "created_at": now,
+    }
+
+
+def _sentence(chance: random.Random) -> str:
+    words = [chance.choice(VERBS), "the", chance.choice(NOUNS), "near the", chance.choice(NOUNS), "on day"]
+    return f"We wanted to {' '.join(words)} {chance.randint(1, 400)}."
+
+
+def table(result: dict[str, object]) -> str:
+    """The figures for people."""
+    lines = ["messages   p50 ms   p90 ms   p99 ms   max ms"]
+    turns = result["turn"]
+    assert isinstance(turns, list)
+    lines += [
+        f"{row['messages']:>8} {row['p50_ms']:>8} {row['p90_ms']:>8} {row['p99_ms']:>8} {row['max_ms']:>8}"
+        for row in json.loads(json.dumps(turns))
+    ]
+    lines.append(f"start to first poll {result['start_to_first_poll_s']} s, resident {result['resident_mb']} MB")
+    return "\n".join(lines)
