@@ -34,7 +34,7 @@ async def chat(settings: Settings, *, as_json: bool) -> None:
         with _Download(console) as download:
             chosen = await choose_model(settings, download)
         memory = make_memory(settings, clock, database, chosen, await choose_embedder(settings))
-        console.print(chosen.said, style="dim")
+        console.print(chosen.said, style="dim", soft_wrap=True)
         transport = TerminalTransport(
             json=as_json,
             is_tty=sys.stdin.isatty() and not as_json,

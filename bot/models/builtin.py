@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 import structlog
 
 from bot.models.history import check_history
-from bot.models.prompt_fit import fit
+from bot.models.prompt_fit import fit, weigh
 from memory.ports import (
     Failure,
     Finished,
@@ -36,9 +36,10 @@ log = structlog.get_logger(__name__)
 _LONGEST_ANSWER: Final = 400
 """Tokens. A small model that has not come to an end by then is rambling."""
 _BATCH: Final = 128
-"""Prompt tokens between two looks at whether anyone still waits: half a second, and 40 MB less than the default."""
+"""Prompt tokens between two looks at whether anyone still waits: about a second, and less memory than the default."""
 _IDLE_SECONDS: Final = 300
 """After this the model's memory (140 MB) is given back; waking takes as long as loading, 0.4 s."""
+_MOST_THREADS: Final = 8
 _BYTES_PER_TOKEN: Final = 2.4
 """The first guess. English has 4.9, German 2.6, Russian 2.4, numbers 1.0; a wrong guess is corrected by the server."""
 _ATTEMPTS: Final = 4
@@ -61,19 +62,21 @@ class _TooLongError(Exception):
 
 
 class BuiltinModel:
-    """A chat model in a GGUF file, loaded at the first request (SmolLM2-135M: 0.4 s, 180 MB with 4096 tokens).
+    """A chat model in a GGUF file, loaded at the first request (SmolLM2-135M: 0.4 s, 180 MB with 2048 tokens).
 
     Requests are answered one after the other. The prompt is cut to fit: system text and the newest user message stay,
     the oldest messages go first. Tools are not offered to the model, a schema is refused with BAD_REQUEST.
 
-    `threads` None leaves one core to everyone else, because llama.cpp's threads wait for each other: on two cores two
-    threads make 74 tokens/s alone, but 2 to 7 beside one busy process, where one thread makes 16 to 41 (42 alone).
-    `context` is in tokens. One thread reads 140 of them a second: 1,000 take 7 s before the first word.
+    `threads` None leaves one core to everyone else while it writes, because llama.cpp's threads wait for each other: on
+    two cores two threads write 74 tokens/s alone, but 2 to 7 beside one busy process, where one thread writes 16 to 41
+    (42 alone). Prompts are read by all cores, 260 tokens/s on two. `context` is in tokens; more than 2048 takes many
+    seconds to read and does not make a small model wiser. Loading holds the GIL for its 0.4 s, answering does not.
     """
 
-    def __init__(self, path: Path, *, threads: int | None = None, context: int = 4096) -> None:
+    def __init__(self, path: Path, *, threads: int | None = None, context: int = 2048) -> None:
         self._path = path
-        self._threads = threads or max(1, min((os.cpu_count() or 1) - 1, 8))
+        cores = min(os.cpu_count() or 1, _MOST_THREADS)
+        self._threads = (threads or max(1, cores - 1), threads or cores)
         self._context = context
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="llama")
         self._server: Any = None
@@ -98,13 +101,14 @@ class BuiltinModel:
         room = self._context - answer_tokens
         size = room * _BYTES_PER_TOKEN
         for _ in range(_ATTEMPTS):
-            body: Json = {"messages": fit(request, int(size)), "max_tokens": answer_tokens, **_SAMPLING}
+            messages = fit(request, int(size))
+            body: Json = {"messages": messages, "max_tokens": answer_tokens, **_SAMPLING}
             try:
                 async with aclosing(self._answer(body)) as events:
                     async for event in events:
                         yield event
             except _TooLongError as error:
-                size *= 0.95 * room / error.tokens
+                size = weigh(messages) * 0.95 * room / error.tokens
             else:
                 return
         raise ModelError(Failure.TOO_LONG, "the prompt could not be cut to the context")
@@ -185,12 +189,15 @@ class BuiltinModel:
     def _load(self) -> Any:
         if self._server is None:
             self._server = _start(self._path, self._threads, self._context)
-            log.info("model.loaded", name=self._path.stem, threads=self._threads, context=self._context)
+            log.info("model.loaded", name=self._path.stem, context=self._context)
         return self._server
 
 
-def _start(path: Path, threads: int, context: int) -> Any:
-    """Start llama.cpp. It always listens on a port: on the loopback, with a key nobody knows and no CORS."""
+def _start(path: Path, threads: tuple[int, int], context: int) -> Any:
+    """Start llama.cpp with so many threads to write and to read.
+
+    It always listens on a port: on the loopback, with a key that nobody knows, and without CORS.
+    """
     try:
         # Late: 34 MB that no deployment with another model needs; the package has no type stubs.
         import xllamacpp  # noqa: PLC0415 # pyright: ignore[reportMissingTypeStubs]
@@ -201,10 +208,7 @@ def _start(path: Path, threads: int, context: int) -> Any:
     params.model.path = str(path)
     params.n_ctx, params.n_parallel = context, 1
     params.n_batch = params.n_ubatch = _BATCH
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
-    # 8-bit keys and values: half the memory of the context
-    params.cache_type_k = params.cache_type_v = llama.ggml_type.GGML_TYPE_Q8_0
-    params.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_ENABLED
+    params.cpuparams.n_threads, params.cpuparams_batch.n_threads = threads
     params.cache_ram_mib = 0
     params.hostnames, params.port = ["127.0.0.1"], 0
     params.api_keys, params.cors_origins = [secrets.token_urlsafe()], ""

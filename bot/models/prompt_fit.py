@@ -39,6 +39,11 @@ def fit(request: ModelRequest, size: int) -> list[Json]:
     return [{"role": role, "content": text} for role, text in [("system", system), *kept]]
 
 
+def weigh(messages: list[Json]) -> int:
+    """Return the size of messages in the bytes that `fit` counts."""
+    return sum(_bytes(message["content"]) + _PER_TURN for message in messages)
+
+
 def _turns(messages: tuple[ChatMessage, ...]) -> list[tuple[str, str]]:
     """Merge neighbours of one role. Tool calls vanish, their results become the user's text."""
     told = [(message.role, text) for message in messages if (text := _text(message))]

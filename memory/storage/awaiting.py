@@ -19,7 +19,7 @@ class Awaited:
     data: dict[str, Any]
 
 
-async def wait_for(  # noqa: PLR0913 - says who, where, what and until when
+async def wait_for(
     connection: AsyncConnection, session_id: int, user_id: int, what: str, data: dict[str, Any], now: int
 ) -> None:
     value = {"what": what, "data": data, "user": user_id, "until": now + PATIENCE_MS}

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.instants import from_ms
+from memory.secrets import redact_secrets
 from memory.storage.tables import messages
 from memory.types import Message, Origin, Utterance
 
@@ -26,7 +27,7 @@ async def append(connection: AsyncConnection, utterance: Utterance, now: int) ->
             role=utterance.role,
             speaker=utterance.speaker,
             origin=utterance.origin,
-            text=utterance.text,
+            text=redact_secrets(utterance.text)[0],  # keys and card numbers are kept nowhere (pitfall P24)
             blocks=utterance.blocks,
             is_ephemeral=utterance.is_ephemeral,
             tool=utterance.tool,
@@ -66,7 +67,7 @@ async def by_id(connection: AsyncConnection, message_id: int) -> Message | None:
 
 async def amend(connection: AsyncConnection, message_id: int, text: str) -> None:
     """The person edited what they said: the log holds what they say now."""
-    await connection.execute(messages.update().where(messages.c.id == message_id).values(text=text))
+    await connection.execute(messages.update().where(messages.c.id == message_id).values(text=redact_secrets(text)[0]))
 
 
 async def withhold(connection: AsyncConnection, message_id: int) -> None:

@@ -13,7 +13,7 @@ async def chat_id(connection: AsyncConnection, transport: str, external_id: str)
     return (await connection.execute(query)).scalar_one_or_none()
 
 
-async def ensure_chat(  # noqa: PLR0913 - one row, column by column
+async def ensure_chat(
     connection: AsyncConnection, transport: str, external_id: str, *, kind: str, title: str, now: int
 ) -> int:
     """The id of a chat, made on first sight."""
@@ -41,7 +41,7 @@ async def current(connection: AsyncConnection, chat: int, thread: str) -> Sessio
     return _session(row) if row else None
 
 
-async def start(  # noqa: PLR0913 - one row, column by column
+async def start(
     connection: AsyncConnection, audience: Audience, thread: str, *, now: int, title: str = "", is_current: bool = True
 ) -> Session:
     """Open a session in a place and make it the current one there."""

@@ -51,8 +51,15 @@ class TelegramIncoming(Incoming):
     """The id under which a press is acknowledged."""
 
 
+_WORDS = frozenset({"text", "entities", "caption", "caption_entities", "reply_markup", "reply_to_message", "quote"})
+
+
 def stamp(update: Mapping[str, Any], username: str, now: datetime) -> dict[str, Any]:
-    """Return the update as it is stored."""
+    """Return the update as it is stored: of the message that a pressed button hangs on, no words."""
+    query = update.get("callback_query")
+    if query and "message" in query:
+        bare = {key: value for key, value in query["message"].items() if key not in _WORDS}
+        update = {**update, "callback_query": {**query, "message": bare}}
     return {**update, STAMP: {"username": username, "at": now.timestamp()}}
 
 

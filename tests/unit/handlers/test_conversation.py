@@ -349,3 +349,59 @@ async def test_p43_an_edited_message_is_offered_to_be_answered_again(database: D
         assert await opened.say("where to, Riga?", edit=True) == ["You edited your message."]
         assert "To Riga." in await opened.press("Answer again")
         assert (await rows(opened, sa.select(messages.c.text)))[0] == "where to, Riga?"
+
+
+async def test_p15_what_was_superseded_is_never_shown_again(database: Database, tmp_path: Path) -> None:
+    async with house(database, tmp_path) as opened:
+        await opened.say("/remember I live in Bonn")
+        await opened.say("/remember I live in Rome")
+        await opened.press("The new one")
+        await opened.say("where do I live?")
+        asked = str(opened.model.requests[-1])
+        assert "I live in Rome" in asked
+        assert "Bonn" not in asked
+
+
+async def test_p16_what_was_said_is_kept_before_it_is_answered(database: Database, tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    async with house(database, tmp_path, Says("late answer", gate=gate)) as opened:
+        assert opened.transport.accept is not None
+        await opened.transport.accept("a", {"text": "keep this in mind"})
+        async with asyncio.timeout(5):
+            while not opened.model.requests:  # noqa: ASYNC110 - the fake has no event
+                await asyncio.sleep(0.01)
+        assert await rows(opened, sa.select(messages.c.text)) == ["keep this in mind"]
+        gate.set()
+        await opened.settle()
+
+
+async def test_p17_facts_stay_when_the_window_is_cut(database: Database, tmp_path: Path) -> None:
+    async with house(database, tmp_path) as opened:
+        await opened.say("/remember I like tea")
+        for number in range(14):
+            await opened.say(f"message {number}")
+        request = opened.model.requests[-1]
+        shown = "\n".join(seen(message) for message in request.messages)
+        assert "message 0" not in shown
+        assert "message 13" in shown
+        assert "I like tea" in request.system[1].text
+
+
+async def test_p55_an_idle_bot_costs_nothing(database: Database, tmp_path: Path) -> None:
+    async with house(database, tmp_path) as opened:
+        await opened.say("/help")
+        for _ in range(5):
+            opened.clock.advance(hours=6)
+            await opened.memory.learn()
+        assert opened.model.requests == []
+
+
+async def test_p25_the_receipt_is_counted_from_the_stores(database: Database, tmp_path: Path) -> None:
+    async with house(database, tmp_path) as opened:
+        await opened.say("/remember My dog is called Bruno")
+        await opened.say("Bruno was at the vet")
+        await opened.say("/forget dog")
+        (receipt,) = await opened.press("Yes, forget")
+        assert "1 fact" in receipt
+        assert "1 message" in receipt
+        assert "Bruno" not in str(await rows(opened, sa.select(messages.c.text)))

@@ -418,3 +418,12 @@ def test_the_stored_update_is_not_changed_by_being_understood() -> None:
     before = repr(stored)
     parse(stored, 1, 4242)
     assert repr(stored) == before
+
+
+def test_p26_of_the_message_under_a_pressed_button_no_words_are_stored() -> None:
+    """What a card quotes must not come back into the store with the press that forgets it."""
+    message = {"message_id": 5, "date": 1, "chat": {"id": 42, "type": "private"}, "text": "Forget Bruno?"}
+    press = {"update_id": 1, "callback_query": {"id": "1", "from": {}, "data": "token", "message": message}}
+    stored = stamp(press, "merk_bot", datetime(2026, 1, 1, tzinfo=UTC))
+    assert "Bruno" not in str(stored)
+    assert stored["callback_query"]["message"]["message_id"] == 5

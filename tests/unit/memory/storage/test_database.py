@@ -1,0 +1,58 @@
+"""Reads side by side, writes one at a time."""
+
+import asyncio
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from memory.storage.database import Database
+from memory.storage.tables import kept_values, users
+
+
+async def test_p58_writers_side_by_side_lose_nothing(database: Database) -> None:
+    async with database.write() as connection:
+        await connection.execute(kept_values.insert().values(key="n", value=0, updated_at=0))
+
+    async def add_one() -> None:
+        async with database.write() as connection:
+            value = (await connection.execute(sa.select(kept_values.c.value))).scalar_one()
+            await asyncio.sleep(0)
+            await connection.execute(kept_values.update().values(value=value + 1))
+
+    await asyncio.gather(*(add_one() for _ in range(120)))
+    async with database.read() as connection:
+        assert (await connection.execute(sa.select(kept_values.c.value))).scalar_one() == 120
+
+
+async def test_p58_two_processes_wait_for_each_other(database: Database) -> None:
+    other = Database(database.url)
+
+    async def write(opened: Database, key: str) -> None:
+        for number in range(20):
+            async with opened.write() as connection:
+                await connection.execute(kept_values.insert().values(key=f"{key}{number}", value=1, updated_at=0))
+
+    await asyncio.gather(write(database, "a"), write(other, "b"))
+    await other.close()
+    async with database.read() as connection:
+        assert (await connection.execute(sa.select(sa.func.count()).select_from(kept_values))).scalar_one() == 40
+
+
+async def test_a_failed_write_leaves_nothing(database: Database) -> None:
+    async def fail_half_way() -> None:
+        async with database.write() as connection:
+            await connection.execute(kept_values.insert().values(key="n", value=0, updated_at=0))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail_half_way()
+    async with database.read() as connection:
+        assert (await connection.execute(sa.select(kept_values))).first() is None
+
+
+async def test_an_error_does_not_quote_what_somebody_said(database: Database) -> None:
+    with pytest.raises(IntegrityError) as caught:
+        async with database.write() as connection:
+            await connection.execute(users.insert().values(name=None, role="secret words", created_at=0))
+    assert "secret words" not in str(caught.value)
