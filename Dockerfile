@@ -10,7 +10,7 @@ RUN python -m venv /opt/merk && /opt/merk/bin/pip install --no-cache-dir -c cons
 FROM python:3.13-slim
 RUN useradd --system --create-home --home-dir /data merk
 COPY --from=build /opt/merk /opt/merk
-ENV PATH=/opt/merk/bin:$PATH MERK_TENANT__DATA_DIR=/data MERK_CONFIG=/config/config.toml
+ENV PATH=/opt/merk/bin:$PATH HOME=/data MERK_TENANT__DATA_DIR=/data
 USER merk
 VOLUME /data
 HEALTHCHECK --interval=60s --timeout=20s --start-period=60s CMD ["merk", "doctor", "--quiet"]

@@ -3,16 +3,19 @@
 import asyncio
 import json
 import os
+import signal
 import sys
 from collections.abc import Coroutine
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
+import structlog
 import typer
 
 from bot import logs
-from bot.config import load
+from bot.config import ConfigError, load
 from bot.errors import CommandError
 from bot.lock import own
 from memory.instants import SystemClock
@@ -29,17 +32,37 @@ Config = Annotated[Path | None, typer.Option("--config", help="Configuration fil
 
 def main() -> None:
     """Run, and turn what cannot be done into a sentence: exit code 2 = configuration, 1 = anything else."""
-    logs.configure(level=os.environ.get("MERK_LOG", "ERROR"))
     try:
+        logs.configure(level=os.environ.get("MERK_LOG", "ERROR"))
         app()
     except CommandError as error:
         print(error, file=sys.stderr)  # noqa: T201 - the one place that speaks for all commands
         sys.exit(error.code)
+    except Exception as error:  # noqa: BLE001 - a person never sees a traceback; MERK_LOG=DEBUG shows it
+        structlog.get_logger(__name__).debug("cli.failed", exc_info=True)
+        said = f"That did not work ({type(error).__name__}: {error}). See `merk doctor`; MERK_LOG=DEBUG says where."
+        print(said, file=sys.stderr)  # noqa: T201 - see above
+        sys.exit(1)
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
     with suppress(KeyboardInterrupt):
         asyncio.run(work)
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"Merk {version('merk')}")
+        raise typer.Exit
+
+
+@app.callback()
+def merk(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Say which Merk this is.", callback=_say_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
 
 
 @app.command()
@@ -75,23 +98,32 @@ def init(config: Config = None) -> None:
 def doctor(
     config: Config = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Only what is wrong.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Also where a check failed.")] = False,
 ) -> None:
-    """Say what works, what does not, and which command mends it."""
-    from bot.doctor import examine  # noqa: PLC0415
+    """Say what works, what does not, and which command mends it; exit code 1 = something is wrong."""
+    from bot.doctor import examine_at_once  # noqa: PLC0415
 
-    found = asyncio.run(examine(load(config)))
+    if verbose:
+        logs.configure(level="DEBUG")
+    try:
+        settings = load(config)
+    except ConfigError as error:
+        typer.echo(f"WRONG configuration: {error}\n      → merk init, or an editor")
+        sys.exit(error.code)
+    found = examine_at_once(settings)
     for health in found:
         if health.ok and not quiet:
             typer.echo(f"ok    {health.name}: {health.detail}")
         elif not health.ok:
             typer.echo(f"WRONG {health.name}: {health.detail}\n      → {health.remedy}")
-    if not all(health.ok for health in found):
-        sys.exit(1)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0 if all(health.ok for health in found) else 1)  # a thread that is stuck would keep us
 
 
 @app.command()
 def approve(code: str, config: Config = None) -> None:
-    """Let in the stranger who was given this code."""
+    """Let in the stranger who was given this code; Merk may be running."""
     from bot import keeping  # noqa: PLC0415
 
     user = asyncio.run(keeping.approve(load(config), code))
@@ -114,16 +146,24 @@ def restore_(file: Path, config: Config = None) -> None:
 
     data_dir = load(config).tenant.data_dir
     with own(data_dir, "restore"):
-        replaced = restore(file, data_dir, SystemClock())
-    typer.echo("Restored." + (f" What was there before is in {replaced}." if replaced else ""))
+        replaced = asyncio.run(restore(file, data_dir, SystemClock()))
+    kept = f" What was there before is in {replaced} and goes in a week." if replaced else ""
+    typer.echo(f"Restored.{kept} The next start makes the index anew.")
 
 
 @app.command()
 def reindex(config: Config = None) -> None:
     """Make every index anew from the database; Merk must be stopped."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
+
     from bot import keeping  # noqa: PLC0415
 
-    count = asyncio.run(keeping.reindex(load(config)))
+    settings = load(config)
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Indexing", total=None)
+        work = keeping.reindex(settings, lambda done, total: bar.update(task, completed=done, total=total))
+        count = asyncio.run(work)
     typer.echo(f"{count} summaries indexed.")
 
 
@@ -133,7 +173,7 @@ def export(
     to: Annotated[Path, typer.Option(help="Folder to write into.")] = Path(),
     config: Config = None,
 ) -> None:
-    """Hand over everything of one person, as JSON and Markdown."""
+    """Hand over everything of one person, as JSON and Markdown; Merk may be running."""
     from bot import keeping  # noqa: PLC0415
 
     for written in asyncio.run(keeping.export(load(config), user, to)):
@@ -152,9 +192,19 @@ def erase(
 
     if (user is None) == (not history):
         raise typer.BadParameter("name either --user or --history")
-    if not yes:
-        typer.confirm(f"Erase {user or 'every chat'} for good?", abort=True)
-    typer.echo(asyncio.run(keeping.erase(load(config), user)))
+    receipt, is_done = asyncio.run(keeping.erase(load(config), user, lambda asked: yes or _agrees(asked)))
+    typer.echo(receipt)
+    if not is_done:
+        sys.exit(1)
+
+
+def _agrees(asked: str) -> bool:
+    """Ask inside an event loop, whose own handler would not hear the first Ctrl-C."""
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return typer.confirm(asked)
+    finally:
+        signal.signal(signal.SIGINT, former)
 
 
 bench = typer.Typer(help="Measure Merk; in a checkout only.", no_args_is_help=True)

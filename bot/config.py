@@ -3,26 +3,41 @@
 Every key can come from the environment as MERK_<SECTION>__<KEY>, which wins over the file.
 """
 
+import json
 import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from bot.errors import CommandError
 
 IDENTITY = re.compile(r"^(telegram:-?\d+|matrix:@[^:\s]+:\S+|terminal:\w+)$")
+TELEGRAM_TOKEN = re.compile(r"^\d+:[A-Za-z0-9_-]+$")
 TELEGRAM_SECRET = re.compile(r"^[A-Za-z0-9_-]{1,256}$")
+LISTEN = re.compile(r"^(\[[0-9a-fA-F:]+\]|[^\s:]+):(\d{1,5})$")
+
+_PREFIX = "MERK_"
+_COMPARE = "Compare with config.example.toml."
 
 
 class ConfigError(CommandError):
     """A setting is missing, unknown or of the wrong kind; the text names file, key and remedy."""
 
-    code = 2
+    def __init__(self, said: str) -> None:
+        super().__init__(said, code=2)
 
 
 def default_data_dir() -> Path:
@@ -60,6 +75,19 @@ class Access(_Section):
     admit: Literal["pairing", "allowlist", "open"] = "pairing"
     allow: tuple[str, ...] = ()
 
+    @field_validator("owners", "allow", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        """A list in an environment variable: JSON, or words with commas between them."""
+        if not isinstance(value, str):
+            return value
+        if value.lstrip().startswith("["):
+            try:
+                return json.loads(value)
+            except ValueError as error:
+                raise ValueError('must be a list such as ["telegram:42"]') from error
+        return [word for each in value.split(",") if (word := each.strip())]
+
     @field_validator("owners", "allow")
     @classmethod
     def _identities(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -78,6 +106,26 @@ class Telegram(_Section):
     webhook_secret: SecretStr | None = None
     webhook_listen: str = "127.0.0.1:8443"
 
+    @field_validator("token")
+    @classmethod
+    def _shaped(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not TELEGRAM_TOKEN.match(value.get_secret_value()):
+            raise ValueError("must look like 123456:ABC-DEF; @BotFather shows it")
+        return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _root(cls, value: str | None) -> str | None:
+        return _address(value)
+
+    @field_validator("webhook_listen")
+    @classmethod
+    def _listens(cls, value: str) -> str:
+        found = LISTEN.match(value)
+        if not found or not 0 < int(found[2]) < 65536:  # noqa: PLR2004 - TCP's own bound
+            raise ValueError('must be an address and a port, such as "127.0.0.1:8443"')
+        return value
+
     @model_validator(mode="after")
     def _webhook_is_whole(self) -> Self:
         if self.mode == "webhook":
@@ -95,6 +143,18 @@ class AnthropicModels(_Section):
     default: str = "claude-sonnet-5-5"
     smart: str = "claude-opus-5-5"
     small: str = "claude-haiku-5-5"
+
+    @field_validator("api_key")
+    @classmethod
+    def _given(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not value.get_secret_value().strip():
+            raise ValueError("is empty. Fill it in, or delete the line")
+        return value
+
+    @field_validator("base_url")
+    @classmethod
+    def _root(cls, value: str | None) -> str | None:
+        return _address(value)
 
 
 class OllamaModels(_Section):
@@ -137,16 +197,8 @@ class MemorySection(_Section):
         return self
 
 
-class Settings(BaseSettings):
-    """All of it. Build with `load`."""
-
-    model_config: ClassVar[SettingsConfigDict] = SettingsConfigDict(
-        frozen=True,
-        extra="forbid",
-        env_prefix="MERK_",
-        env_nested_delimiter="__",
-        nested_model_default_partial_update=True,
-    )
+class Settings(_Section):
+    """All of it. `load` builds it from the file and the environment."""
 
     tenant: Tenant = Tenant()
     access: Access = Access()
@@ -155,64 +207,128 @@ class Settings(BaseSettings):
     embedding: Embedding = Embedding()
     memory: MemorySection = MemorySection()
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        del settings_cls, dotenv_settings, file_secret_settings
-        return env_settings, init_settings  # the environment wins over the file's values
+    _file: Path | None = PrivateAttr(default=None)
+
+    @property
+    def file(self) -> Path | None:
+        """The file that was read; None where there is none."""
+        return self._file
+
+    def read_from(self, file: Path | None) -> Self:
+        self._file = file
+        return self
+
+    def missing(self, key: str, remedy: str) -> ConfigError:
+        """The error for a key without which something cannot be done: names file, key and remedy."""
+        where = str(self._file) if self._file else "no configuration file"
+        return ConfigError(f"{where}: {key}: missing. {remedy}")
 
 
 def find_file(named: Path | None = None) -> Path | None:
     """The configuration file: --config, MERK_CONFIG, ./config.toml, ~/.config/merk/config.toml; None = no file."""
     if named is None and (variable := os.environ.get("MERK_CONFIG")):
-        named = Path(variable)
+        named = Path(variable).expanduser()
     if named is not None:
-        if not named.is_file():
+        if named.is_dir():
+            raise ConfigError(f"{named}: is a folder. Name the file in it with --config or MERK_CONFIG.")
+        if not named.exists():
             raise ConfigError(f"{named}: there is no such file. Name another with --config, or run `merk init`.")
         return named
-    home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "merk" / "config.toml"
-    return next((path for path in (Path("config.toml"), home) if path.is_file()), None)
+    return next((path for path in (Path("config.toml"), home_file()) if path.is_file()), None)
+
+
+def home_file() -> Path:
+    """Where a person's own configuration is."""
+    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
+    return Path(base) / "merk" / "config.toml"
 
 
 def load(named: Path | None = None) -> Settings:
     """Read the settings. Raises `ConfigError`."""
-    path = find_file(named)
-    values: dict[str, Any] = {}
-    if path is not None:
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{path}: not valid TOML ({error}). Compare with config.example.toml.") from error
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path}: cannot be read ({error}).") from error
+    file = find_file(named)
+    values = _read(file) if file else {}
+    variables = _from_environment()
+    for keys, value in variables.items():
+        _put(values, keys, value)
+    if key := os.environ.get("ANTHROPIC_API_KEY", "").strip():
+        _put_default(values, ("model", "anthropic", "api_key"), key)
     try:
-        settings = Settings(**values)
+        return Settings.model_validate(values).read_from(file)
     except ValidationError as error:
-        raise ConfigError(_explain(error, path)) from error
-    if settings.model.anthropic.api_key is None and (key := os.environ.get("ANTHROPIC_API_KEY")):
-        anthropic = settings.model.anthropic.model_copy(update={"api_key": SecretStr(key)})
-        model = settings.model.model_copy(update={"anthropic": anthropic})
-        settings = settings.model_copy(update={"model": model})
-    return settings
+        raise ConfigError(_explain(error, file, variables)) from None  # its text could quote a secret
 
 
-def _explain(error: ValidationError, path: Path | None) -> str:
-    source = str(path) if path else "environment"
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{file}: not valid TOML ({error}). {_COMPARE}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file}: not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read ({error.strerror}). Check its owner and mode.") from error
+
+
+def _from_environment() -> dict[tuple[str, ...], str]:
+    """Keys -> value of every variable that is a setting. An empty one counts as not set."""
+    found: dict[tuple[str, ...], str] = {}
+    for name, value in os.environ.items():
+        if not name.startswith(_PREFIX) or not value:
+            continue
+        key = name.removeprefix(_PREFIX).lower()
+        if "__" in key:
+            found[tuple(key.split("__"))] = value
+        elif section := next((each for each in Settings.model_fields if key.startswith(f"{each}_")), None):
+            meant = _variable((section, key.removeprefix(f"{section}_")))
+            raise ConfigError(f"environment, {name}: unknown key. Two underscores follow the section: {meant}.")
+    return found
+
+
+def _variable(keys: tuple[str, ...]) -> str:
+    return _PREFIX + "__".join(keys).upper()
+
+
+def _put(values: dict[str, Any], keys: tuple[str, ...], value: object) -> None:
+    """Set a value in nested tables. Where a key is no table, what is there stays: validation names it."""
+    table = values
+    for key in keys[:-1]:
+        inner: object = table.setdefault(key, {})
+        if not isinstance(inner, dict):
+            return
+        table = cast("dict[str, Any]", inner)
+    table[keys[-1]] = value
+
+
+def _put_default(values: dict[str, Any], keys: tuple[str, ...], value: object) -> None:
+    table: Any = values
+    for key in keys:
+        table = cast("dict[str, Any]", table).get(key) if isinstance(table, dict) else None
+    if table is None:
+        _put(values, keys, value)
+
+
+def _explain(error: ValidationError, file: Path | None, variables: dict[tuple[str, ...], str]) -> str:
     lines: list[str] = []
     for problem in error.errors(include_url=False, include_input=False):
-        keys = [str(part) for part in problem["loc"]]
-        name = ".".join(keys) or "the file"
-        variable = "MERK_" + keys[0].upper() + "".join(f"__{key.upper()}" for key in keys[1:]) if keys else ""
-        where = f"environment, {variable}" if variable in os.environ else source
-        if problem["type"] == "extra_forbidden":
-            said = "unknown key. Compare with config.example.toml, or delete it."
-        else:
-            said = problem["msg"].removeprefix("Value error, ") + "."
-        lines.append(f"{where}: {name}: {said}")
+        loc = tuple(str(part) for part in problem["loc"])
+        variable = next((keys for keys in variables if loc[: len(keys)] == keys), None)
+        where = f"environment, {_variable(variable)}" if variable else str(file or "environment")
+        lines.append(f"{where}: {'.'.join(loc) or 'the file'}: {_said(problem['type'], problem['msg'])}")
     return "\n".join(lines)
+
+
+def _said(kind: str, message: str) -> str:
+    """What is wrong with a value, and what to do."""
+    if kind == "extra_forbidden":
+        return f"unknown key. {_COMPARE} Or delete it."
+    if kind == "model_type":
+        return f"must be a section with keys of its own. {_COMPARE}"
+    if kind == "value_error":
+        return message.removeprefix("Value error, ") + "."
+    return f"{message}. {_COMPARE}"
+
+
+def _address(value: str | None) -> str | None:
+    if value is not None and not re.match(r"^https?://[^\s/]+", value):
+        raise ValueError("must be an address that begins with http:// or https://")
+    return value

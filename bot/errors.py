@@ -4,4 +4,7 @@
 class CommandError(Exception):
     """It cannot be done; the text says why and what to do."""
 
-    code = 1
+    def __init__(self, said: str, *, code: int = 1) -> None:
+        """`code`: 2 = the configuration is wrong, 1 = anything else."""
+        super().__init__(said)
+        self.code = code

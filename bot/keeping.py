@@ -1,15 +1,20 @@
 """What an owner does with people's data: let somebody in, hand over, erase, rebuild."""
 
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+import os
+import re
+import shutil
+import sqlite3
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
-from bot.app import make_memory, open_database
-from bot.config import Settings
+from bot.app import database_path, make_memory, open_database
+from bot.config import ConfigError, Settings
+from bot.embedders.builtin import UseEmbedder
 from bot.errors import CommandError
-from bot.lock import own
+from bot.lock import LockedError, own
 from bot.models.none import NoModel
 from bot.providers import Chosen, choose_embedder
 from bot.transports.posting import Context, post
@@ -18,17 +23,22 @@ from handlers.locales import phrases
 from handlers.types import Notice, Place
 from memory.instants import SystemClock, to_ms
 from memory.memory import Memory
+from memory.ports import Embedder, EmbedderError
 from memory.storage import people
 from memory.storage.database import Database
-from memory.types import Role, User
+from memory.storage.migrate import HEAD
+from memory.types import Receipt, Role, User
+
+Agree = Callable[[str], bool]
+"""Asks the person at the terminal."""
+Progress = Callable[[int, int], None]
+"""(done, total)"""
 
 
 async def approve(settings: Settings, code: str) -> User:
     """Let in the stranger who showed this code, and tell them. Works beside a running Merk."""
-    clock = SystemClock()
-    database = await open_database(settings, clock)
-    now = to_ms(clock.now())
-    try:
+    async with _beside(settings) as database:
+        now = to_ms(SystemClock().now())
         async with database.write() as connection:
             pairing = await people.take_pairing(connection, code.strip().upper(), now)
             if pairing is None:
@@ -36,54 +46,115 @@ async def approve(settings: Settings, code: str) -> User:
             user = await people.admit(connection, pairing.identity, pairing.name, Role.MEMBER, pairing.language, now)
             welcome = Notice(phrases(pairing.language)("welcome", name=pairing.name))
             await post(connection, Context(Place(**pairing.place), user.id, None, None), [welcome], now)
-    finally:
-        await database.close()
     return user
 
 
 async def export(settings: Settings, identity: str, target: Path) -> tuple[Path, Path]:
     """Write everything of one person, for machines (JSON) and for people (Markdown). Works beside a running Merk."""
-    async with _memory(settings) as (database, memory):
+    async with _beside(settings) as database, _memory(settings, database, UseEmbedder()) as memory:
         data = await memory.export(await _user_id(database, identity))
-    target.mkdir(parents=True, exist_ok=True, mode=0o700)
-    as_json, as_markdown = target / "merk-export.json", target / "merk-export.md"
-    as_json.write_text(json.dumps(data, ensure_ascii=False, indent=2), encoding="utf-8")
-    as_markdown.write_text(to_markdown(data), encoding="utf-8")
+    name = "merk-export-" + re.sub(r"[^A-Za-z0-9.-]+", "-", identity)
+    as_json, as_markdown = target / f"{name}.json", target / f"{name}.md"
+    try:
+        target.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _write(as_json, json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        _write(as_markdown, to_markdown(data))
+    except OSError as error:
+        raise CommandError(f"{target} cannot be written ({error.strerror}). Name another folder with --to.") from error
     return as_json, as_markdown
 
 
-async def erase(settings: Settings, identity: str | None) -> str:
-    """Erase a person, or every chat (None), for good; return the receipt. Raises `LockedError`."""
+async def erase(settings: Settings, identity: str | None, agree: Agree) -> tuple[str, bool]:
+    """Erase a person, or every chat (None), for good; return the receipt and whether all is done.
+
+    Raises `LockedError`, and `CommandError` where there is no such person or the answer is no.
+    """
     with own(settings.tenant.data_dir, "erase"):
-        async with _memory(settings) as (database, memory):
-            await memory.open()
-            if identity is None:
-                receipts = [await memory.erase_history(user_id) for user_id in await _everybody(database)]
-            else:
-                receipts = [await memory.erase_user(await _user_id(database, identity))]
-    say = phrases(settings.tenant.language)
-    return "\n".join(receipt_lines(say, receipt) for receipt in receipts) or say("receipt-nothing")
+        async with _alone(settings) as database:
+            whose = await _everybody(database) if identity is None else [await _user_id(database, identity)]
+            if not agree(f"Erase {'every chat of everybody' if identity is None else f'all of {identity}'} for good?"):
+                raise CommandError("Nothing was erased.")
+            async with _memory(settings, database, await _embedder_or_none(settings)) as memory:
+                await memory.open()
+                one = memory.erase_history if identity is None else memory.erase_user
+                receipt = _sum([await one(user_id) for user_id in whose])
+    return receipt_lines(phrases(settings.tenant.language), receipt), not receipt.unfinished
 
 
-async def reindex(settings: Settings) -> int:
+async def reindex(settings: Settings, progress: Progress | None = None) -> int:
     """Make every index anew from SQL; return how many summaries are in it. Raises `LockedError`."""
     with own(settings.tenant.data_dir, "reindex"):
-        async with _memory(settings) as (_database, memory):
+        async with _alone(settings) as database, _memory(settings, database, await choose_embedder(settings)) as memory:
             await memory.open()
-            return await memory.reindex()
+            try:
+                return await memory.reindex(progress)
+            except (OSError, EmbedderError) as error:
+                raise CommandError(f"The index could not be made ({error}). See `merk doctor`, then repeat.") from error
 
 
 @asynccontextmanager
-async def _memory(settings: Settings) -> AsyncGenerator[tuple[Database, Memory], None]:
-    clock = SystemClock()
-    database = await open_database(settings, clock)
-    nobody = Chosen(NoModel("not needed here"), "", "none")
-    memory = make_memory(settings, clock, database, nobody, await choose_embedder(settings))
+async def _alone(settings: Settings) -> AsyncGenerator[Database, None]:
+    """The database, for a command that owns the data directory."""
+    _check_there(settings)
+    database = await open_database(settings, SystemClock())
     try:
-        yield database, memory
+        yield database
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def _beside(settings: Settings) -> AsyncGenerator[Database, None]:
+    """The database, beside whoever owns it; its schema is changed only where nobody does."""
+    path = _check_there(settings)
+    if not _is_current(path):
+        try:
+            with own(settings.tenant.data_dir, "upgrade"):
+                await (await open_database(settings, SystemClock())).close()
+        except LockedError as error:
+            raise CommandError(f"{error} It is another version of Merk than this command: restart it.") from error
+    database = Database.at(path)
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+@asynccontextmanager
+async def _memory(settings: Settings, database: Database, embedder: Embedder) -> AsyncGenerator[Memory, None]:
+    nobody = Chosen(NoModel("not needed here"), "", "none")
+    memory = make_memory(settings, SystemClock(), database, nobody, embedder)
+    try:
+        yield memory
     finally:
         await memory.close()
-        await database.close()
+
+
+async def _embedder_or_none(settings: Settings) -> Embedder:
+    """Name the index that is in use. Where its embedder does not answer, the index goes as a whole, to be made anew."""
+    try:
+        return await choose_embedder(settings)
+    except ConfigError:
+        if (index := settings.tenant.data_dir / "chroma").exists():
+            shutil.rmtree(index)
+        return UseEmbedder()
+
+
+def _check_there(settings: Settings) -> Path:
+    path = database_path(settings)
+    if not path.is_file():
+        raise CommandError(
+            f"There is no database {path} yet; the first `merk chat` or `merk run` makes it. Is tenant.data_dir right?"
+        )
+    return path
+
+
+def _is_current(path: Path) -> bool:
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as opened:
+            return opened.execute("SELECT version_num FROM alembic_version").fetchone() == (HEAD,)
+    except sqlite3.Error as error:
+        raise CommandError(f"{path} cannot be read ({error}). See `merk doctor`.") from error
 
 
 async def _everybody(database: Database) -> list[int]:
@@ -95,17 +166,43 @@ async def _user_id(database: Database, identity: str) -> int:
     async with database.read() as connection:
         user = await people.find(connection, identity)
     if user is None:
-        raise CommandError(f"Nobody is known as {identity}. It must look like telegram:42.")
+        raise CommandError(f"Nobody is known as {identity}. It must look like telegram:42 or terminal:local.")
     return user.id
 
 
+def _sum(receipts: Iterable[Receipt]) -> Receipt:
+    whole = Receipt()
+    for each in receipts:
+        whole = Receipt(
+            facts=whole.facts + each.facts,
+            messages_redacted=whole.messages_redacted + each.messages_redacted,
+            summaries=whole.summaries + each.summaries,
+            vectors=whole.vectors + each.vectors,
+            pending=whole.pending + each.pending,
+            backups=each.backups,
+            unfinished=tuple(dict.fromkeys((*whole.unfinished, *each.unfinished))),
+        )
+    return whole
+
+
+def _write(path: Path, text: str) -> None:
+    """For its owner's eyes."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        os.fchmod(descriptor, 0o600)
+        file.write(text)
+
+
 def to_markdown(data: dict[str, Any]) -> str:
-    lines = [f"# {data['user']['name']}", "", "## Facts", ""]
-    lines += [f"- {fact['text']}" for fact in data["facts"]] or ["(none)"]
+    lines = [f"# {data['user']['name']}", "", ", ".join(data["identities"]), "", "## Facts", ""]
+    for fact in data["facts"]:
+        until = f" (until {fact['valid_to']})" if fact["valid_to"] else ""
+        lines.append(f"- {fact['text']}{until}")
     for session in data["sessions"]:
         lines += ["", f"## {session['title'] or 'Chat'} ({session['created_at']})", ""]
-        if session.get("summary"):
+        if session["summary"]:
             lines += [f"> {session['summary']['text']}", ""]
         for message in session["messages"]:
-            lines += [f"**{message['speaker']}** · {message['created_at']}", "", message["text"], ""]
-    return "\n".join(lines) + "\n"
+            note = " · working output" if message["is_ephemeral"] else ""
+            lines += [f"**{message['speaker']}** · {message['created_at']}{note}", "", message["text"], ""]
+    return "\n".join(lines).rstrip() + "\n"

@@ -10,11 +10,16 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict
 
-_SECRETS = re.compile(r"\b\d{6,}:[A-Za-z0-9_-]{30,}|\bsk-[A-Za-z0-9_-]{16,}")
+from bot.errors import CommandError
+
+_SECRETS = re.compile(r"\d{6,}:[A-Za-z0-9_-]{30,}|\bsk-[A-Za-z0-9_-]{16,}")
 
 
 def configure(*, level: str = "INFO", file: Path | None = None) -> None:
-    """Send all logs, the libraries' included, to one place."""
+    """Send all logs, the libraries' included, to one place. Raises `CommandError` for a level that is none."""
+    level = level.upper()
+    if level not in logging.getLevelNamesMapping():
+        raise CommandError(f"environment, MERK_LOG: {level} is no level. Use DEBUG, INFO, WARNING or ERROR.", code=2)
     handler: logging.Handler
     if file is None:
         handler = logging.StreamHandler(sys.stderr)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import structlog
 
@@ -9,6 +10,8 @@ from bot.config import ConfigError, Settings
 from memory.ports import Embedder, EmbedderError, LanguageModel, ModelError, Tier
 
 log = structlog.get_logger(__name__)
+
+NOT_FETCHED = "the built-in model is not there yet. The first start fetches it (93 MB)."
 
 Progress = Callable[[int, int], None]
 """(bytes so far, bytes in all)"""
@@ -23,13 +26,14 @@ class Chosen:
     provider: str
 
 
-async def choose_model(settings: Settings, progress: Progress) -> Chosen:
+async def choose_model(settings: Settings, progress: Progress, *, download: bool = True) -> Chosen:
     """Take the configured model; `auto`: a Claude key, else a reachable Ollama, else the built-in model.
 
-    Raises `ConfigError` when a provider is named and lacks what it needs.
+    Without `download` a built-in model that is not there yet is no model. Raises `ConfigError` when a provider is named
+    and lacks what it needs.
     """
     provider = settings.model.provider
-    if provider == "anthropic" or (provider == "auto" and settings.model.anthropic.api_key):
+    if takes_claude(settings):
         return _anthropic(settings)
     if provider in ("auto", "ollama"):
         chosen = await _ollama(settings)
@@ -40,17 +44,28 @@ async def choose_model(settings: Settings, progress: Progress) -> Chosen:
                 "model.provider: Ollama does not answer, or has no chat model. "
                 "Start it (`ollama serve`), take a model (`ollama pull qwen3`), or set model.ollama.host."
             )
-    return await _builtin(settings, progress)
+    return await _builtin(settings, progress, download=download)
+
+
+def takes_claude(settings: Settings) -> bool:
+    provider = settings.model.provider
+    return provider == "anthropic" or (provider == "auto" and settings.model.anthropic.api_key is not None)
+
+
+def claude_key(settings: Settings) -> str:
+    """Raises `ConfigError` where there is none."""
+    key = settings.model.anthropic.api_key
+    if key is None:
+        raise settings.missing("model.anthropic.api_key", "Set it there, or set ANTHROPIC_API_KEY; `merk init` asks.")
+    return key.get_secret_value()
 
 
 def _anthropic(settings: Settings) -> Chosen:
     from bot.models.anthropic import AnthropicModel  # noqa: PLC0415 - an SDK of 40 MB, only where it serves
 
     section = settings.model.anthropic
-    if section.api_key is None:
-        raise ConfigError("model.anthropic.api_key: missing. Set it in the file, or set ANTHROPIC_API_KEY.")
     models = {Tier.DEFAULT: section.default, Tier.SMART: section.smart, Tier.SMALL: section.small}
-    model = AnthropicModel(api_key=section.api_key.get_secret_value(), base_url=section.base_url, models=models)
+    model = AnthropicModel(api_key=claude_key(settings), base_url=section.base_url, models=models)
     return Chosen(model, f"Model: Claude ({section.default}).", "anthropic")
 
 
@@ -76,16 +91,19 @@ async def _ollama(settings: Settings) -> Chosen | None:
     return Chosen(model, f"Model: {name} on Ollama.", "ollama")
 
 
-async def _builtin(settings: Settings, progress: Progress) -> Chosen:
+async def _builtin(settings: Settings, progress: Progress, *, download: bool) -> Chosen:
     from bot.models.builtin import BuiltinModel  # noqa: PLC0415 - a runtime of 100 MB, only where it serves
-    from bot.models.download import DownloadError, ensure_builtin_model  # noqa: PLC0415
+    from bot.models.download import SMOLLM2, DownloadError, ensure_builtin_model  # noqa: PLC0415
     from bot.models.none import NoModel  # noqa: PLC0415
 
     better = "ANTHROPIC_API_KEY or a running Ollama would be much better."
     path = settings.model.builtin.path
     if path is None:
+        folder = settings.tenant.data_dir / "models"
+        if not download and not (folder / Path(SMOLLM2.member).name).is_file():
+            return Chosen(NoModel(NOT_FETCHED), f"No model: {NOT_FETCHED}", "none")
         try:
-            path = await ensure_builtin_model(settings.tenant.data_dir / "models", progress)
+            path = await ensure_builtin_model(folder, progress)
         except DownloadError as error:
             return Chosen(NoModel(str(error)), f"No model: {error} Commands work all the same.", "none")
         said = f"Model: the built-in SmolLM2-135M, small and English. {better}"
@@ -108,16 +126,20 @@ async def choose_embedder(settings: Settings) -> Embedder:
         from bot.models.ollama import find_ollama, installed_models  # noqa: PLC0415
 
         found = await find_ollama(host)
-        installed = await installed_models(found) if found else ()
-        if section.provider == "ollama" or any(name.split(":")[0] == section.model for name in installed):
+        try:
+            installed = await installed_models(found) if found else ()
+        except ModelError as error:
+            log.warning("providers.ollama_failed", failure=error.failure)
+            installed = ()
+        if section.provider == "ollama" or any(section.model in (name, name.split(":")[0]) for name in installed):
             embedder = OllamaEmbedder(host=found or host, model=section.model)
             try:
                 await embedder.open()
             except EmbedderError as error:
+                await embedder.close()
                 if section.provider == "ollama":
                     raise ConfigError(
-                        f"embedding.model: Ollama cannot embed with {section.model}. "
-                        f'Take it (`ollama pull {section.model}`), or set embedding.provider = "builtin".'
+                        f'embedding.provider: {error}. Mend that, or set embedding.provider = "builtin".'
                     ) from error
                 log.warning("providers.embedder_failed", detail=str(error))
             else:

@@ -1,125 +1,245 @@
-"""`merk init`: asks for what Merk needs, checks each answer, writes config.toml with mode 0600."""
+"""`merk init`: asks for what Merk needs, checks each answer, writes config.toml with mode 0600.
+
+Rule: nothing is written before the last answer. Questions are asked outside the event loop, which hears no Ctrl-C.
+"""
 
 import asyncio
 import os
 import secrets
+import sys
 import time
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import httpx
 import tomlkit
 from rich.console import Console
+from rich.markup import escape
 from rich.prompt import Confirm, Prompt
+from tomlkit.exceptions import ParseError
 
-from bot.doctor import TELEGRAM, get_me
+from bot.config import TELEGRAM_TOKEN, AnthropicModels, home_file
 from bot.errors import CommandError
-from bot.models.ollama import find_ollama
+from bot.models.ollama import find_ollama, installed_models
+from bot.servers import ANTHROPIC, TELEGRAM, ServerError, ask, find_claude, get_me, result_of
+from memory.ports import ModelError
 
 WAIT_SECONDS = 300
-ANTHROPIC = "https://api.anthropic.com"
+MOST_UPDATES = 100
+"""What Telegram hands out at once. Asking for more would confirm the first ones, and they would be lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Other servers than the usual ones: of the environment, else of the file that is there."""
+
+    telegram: str | None = None
+    anthropic: str | None = None
+    ollama: str | None = None
 
 
 def default_target() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(base) / "merk" / "config.toml"
+    """The file that would be read: MERK_CONFIG, ./config.toml where it is, else one's own."""
+    if named := os.environ.get("MERK_CONFIG"):
+        return Path(named).expanduser()
+    here = Path("config.toml")
+    return here if here.is_file() else home_file()
 
 
-def set_up(
-    target: Path, console: Console, *, telegram_url: str | None = None, anthropic_url: str | None = None
-) -> None:
-    """Ask, check, write. Raises `CommandError`."""
-    if target.exists() and not Confirm.ask(f"{target} is there already. Replace it?", console=console, default=False):
+def set_up(target: Path, console: Console) -> None:
+    """Ask, check, write. Raises `CommandError`, KeyboardInterrupt and EOFError; then nothing was changed."""
+    if not sys.stdin.isatty():
+        raise CommandError(f"`merk init` asks questions: run it in a terminal, or write {target} yourself.")
+    _check_writable(target)
+    document = _existing(target)
+    if target.exists() and not Confirm.ask(
+        f"{escape(str(target))} is there already. Change it? What is not asked here stays as it is.",
+        console=console,
+        default=False,
+    ):
         raise CommandError("Nothing was changed.")
-    values: dict[str, Any] = {}
-    asyncio.run(_ask_telegram(console, values, telegram_url))
-    asyncio.run(_ask_model(console, values, anthropic_url))
-    write(target, values)
-    console.print(f"\nWritten to {target}. Start with: [bold]merk run[/bold]")
+    servers = _servers(document)
+    empty = "leave it as it is" if target.exists() else "go without"
+    _ask_telegram(console, document, servers.telegram, empty)
+    _ask_model(console, document, servers, empty)
+    write(target, document)
+    console.print(f"\nWritten to {escape(str(target))}. Try [bold]merk doctor[/bold], then [bold]merk run[/bold].")
 
 
-def write(target: Path, values: dict[str, Any]) -> None:
+def write(target: Path, document: tomlkit.TOMLDocument) -> None:
     """Write the file so that nobody else can read it; the one it replaces stays beside it."""
-    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    document = tomlkit.document()
-    document.add(tomlkit.comment("Written by `merk init`. config.example.toml documents every key."))
-    for section, keys in values.items():
-        document[section] = keys
-    if target.exists():
-        target.rename(target.with_suffix(".toml.old"))
-    descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(tomlkit.dumps(document))
-
-
-async def _ask_telegram(console: Console, values: dict[str, Any], url: str | None) -> None:
-    console.print("[bold]Telegram.[/bold] Make a bot with @BotFather and paste its token (empty: no Telegram).")
-    while token := Prompt.ask("Token", console=console, default="", show_default=False).strip():
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            me = await get_me(url, token)
-        except httpx.HTTPError as error:
-            raise _unreachable("Telegram", error) from error
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(tomlkit.dumps(document))
+            if target.exists():
+                target.replace(target.with_name(f"{target.name}.old"))
+            fresh.rename(target)
+        finally:
+            fresh.unlink(missing_ok=True)
+    except OSError as error:
+        raise CommandError(f"{target} cannot be written ({error.strerror}).") from error
+
+
+def _check_writable(target: Path) -> None:
+    """Before anybody types a token for nothing."""
+    if target.is_dir():
+        raise CommandError(f"{target} is a folder. Name a file with --config.")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise CommandError(f"{target.parent} cannot be made ({error.strerror}). Name a file with --config.") from error
+    if not os.access(target.parent, os.W_OK):
+        raise CommandError(f"{target.parent} cannot be written. Name another file with --config.")
+
+
+def _existing(target: Path) -> tomlkit.TOMLDocument:
+    if not target.exists():
+        fresh = tomlkit.document()
+        fresh.add(tomlkit.comment("Written by `merk init`. config.example.toml documents every key."))
+        return fresh
+    try:
+        return tomlkit.parse(target.read_text(encoding="utf-8-sig"))
+    except (ParseError, UnicodeDecodeError, OSError) as error:
+        raise CommandError(f"{target} cannot be read ({error}). Mend it, or move it away, and try again.") from error
+
+
+def _servers(document: tomlkit.TOMLDocument) -> Servers:
+    def named(*keys: str) -> str | None:
+        if variable := os.environ.get("MERK_" + "__".join(keys).upper()):
+            return variable
+        value: Any = document.unwrap()
+        for key in keys:
+            value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
+        return value if isinstance(value, str) else None
+
+    return Servers(
+        telegram=named("telegram", "base_url"),
+        anthropic=named("model", "anthropic", "base_url"),
+        ollama=named("model", "ollama", "host"),
+    )
+
+
+def _put(document: tomlkit.TOMLDocument, section: str, **values: object) -> None:
+    """Set keys of a section such as "model.anthropic"; None leaves a key as it is."""
+    table: Any = document
+    for name in section.split("."):
+        if not isinstance(table.get(name), dict):
+            table[name] = tomlkit.table()
+        table = table[name]
+    for key, value in values.items():
+        if value is not None:
+            table[key] = value
+
+
+# --- Telegram ------------------------------------------------------------------------------------
+
+
+def _ask_telegram(console: Console, document: tomlkit.TOMLDocument, url: str | None, empty: str) -> None:
+    console.print(f"[bold]Telegram.[/bold] Make a bot with @BotFather and paste its token (empty: {empty}).")
+    while token := Prompt.ask("Token", console=console, default="", show_default=False).strip():
+        me = _meet(console, url or TELEGRAM, token)
         if me is None:
-            console.print("Telegram does not know this token. Copy it once more from @BotFather.")
             continue
-        console.print(f"This is @{me['username']}.")
-        values["telegram"] = {"token": token} | ({"base_url": url} if url else {})
-        owner = await _find_owner(console, url, token, str(me["username"]))
-        values["access"] = {"owners": [f"telegram:{owner}"], "admit": "pairing"}
+        console.print(f"This is @{me['username']}.", markup=False)
+        owner = _find_owner(console, url or TELEGRAM, token, str(me["username"]))
+        _put(document, "telegram", token=token, base_url=url)
+        known = cast("dict[str, Any]", document.unwrap().get("access", {})).get("owners", [])
+        _put(document, "access", owners=list(dict.fromkeys([*known, f"telegram:{owner}"])))
         return
 
 
-async def _find_owner(console: Console, url: str | None, token: str, username: str) -> int:
+def _meet(console: Console, url: str, token: str) -> dict[str, Any] | None:
+    """Who the bot is; None, and why, where the token does not tell."""
+    if not TELEGRAM_TOKEN.match(token):
+        console.print("A token looks like 123456:ABC-DEF. Copy it once more from @BotFather.")
+        return None
+    try:
+        me = asyncio.run(get_me(url, token))
+    except ServerError as error:
+        console.print(f"{error}. Check the network, then paste the token again.", markup=False)
+        return None
+    if me is None:
+        console.print("Telegram does not know this token. Copy it once more from @BotFather.")
+    return me
+
+
+def _find_owner(console: Console, url: str, token: str, username: str) -> int:
     """The sender of a code that only the person at this terminal sees."""
     code = secrets.token_hex(4)
     console.print(f"Now send your bot this, from your own account:  [bold]/start {code}[/bold]")
     console.print(f"(or open https://t.me/{username}?start={code})", highlight=False)
     deadline = time.monotonic() + WAIT_SECONDS
-    async with httpx.AsyncClient(timeout=20) as client:
-        while time.monotonic() < deadline:
-            # without an offset nothing is confirmed: what waits for the bot stays
-            answer = await client.post(
-                f"{(url or TELEGRAM).rstrip('/')}/bot{token}/getUpdates", data={"timeout": 5, "limit": 100}
-            )
-            if answer.status_code == HTTPStatus.CONFLICT:
-                raise CommandError("Another program is polling this bot, or it has a webhook. Stop that first.")
-            answer.raise_for_status()
-            for update in answer.json()["result"]:
-                message = update.get("message", {})
-                if code in message.get("text", "") and message["chat"]["type"] == "private":
-                    console.print(f"Hello {message['from']['first_name']}, you are the owner.")
-                    return int(message["from"]["id"])
-            await asyncio.sleep(0.5)
-    raise CommandError("The code did not arrive within five minutes. Run `merk init` again.")
+    while time.monotonic() < deadline:
+        waiting = _waiting(url, token)
+        for update in waiting:
+            message = update.get("message", {})
+            if code in message.get("text", "") and message["chat"]["type"] == "private":
+                console.print(f"Hello {message['from']['first_name']}, you are the owner.", markup=False)
+                return int(message["from"]["id"])
+        if len(waiting) >= MOST_UPDATES:
+            console.print("So many messages wait for this bot that yours cannot be seen.")
+            return _ask_id(console)
+        time.sleep(0.5)
+    raise CommandError("The code did not arrive within five minutes. Nothing was changed; run `merk init` again.")
 
 
-async def _ask_model(console: Console, values: dict[str, Any], url: str | None) -> None:
-    console.print("\n[bold]Model.[/bold] Paste a Claude key (empty: Ollama or the small built-in model).")
-    while key := Prompt.ask("Claude key", console=console, default="", password=True, show_default=False).strip():
-        if await _key_works(key, url):
-            values["model"] = {"anthropic": {"api_key": key} | ({"base_url": url} if url else {})}
-            console.print("The key works.")
-            return
-        console.print("Anthropic does not accept this key. Copy it once more.")
-    host = await find_ollama(None)
-    if host:
-        console.print(f"Ollama answers at {host}; Merk will use it.")
-    else:
-        console.print("No Ollama answers here; Merk starts with its small built-in model.")
-
-
-async def _key_works(key: str, url: str | None) -> bool:
-    headers = {"Authorization": f"Bearer {key}", "anthropic-version": "2026-10-21"}
+def _waiting(url: str, token: str) -> list[dict[str, Any]]:
+    """What waits for the bot. Without an offset nothing is confirmed, so that all of it stays."""
     try:
-        async with httpx.AsyncClient(timeout=10) as client:
-            answer = await client.get(f"{(url or ANTHROPIC).rstrip('/')}/v1/models", headers=headers)
-    except httpx.HTTPError as error:
-        raise _unreachable("Anthropic", error) from error
-    return answer.status_code == HTTPStatus.OK
+        answer = asyncio.run(ask("POST", url, f"/bot{token}/getUpdates", data={"timeout": 3, "limit": MOST_UPDATES}))
+        if answer.status_code == HTTPStatus.CONFLICT:
+            raise CommandError(
+                "Another program polls for this bot, or it has a webhook. Stop that first (a running Merk, too), "
+                "then run `merk init` again."
+            )
+        return result_of(url, answer)["result"]
+    except ServerError:  # it answered a moment ago: the deadline decides
+        time.sleep(1)
+        return []
 
 
-def _unreachable(who: str, error: httpx.HTTPError) -> CommandError:
-    return CommandError(
-        f"{who} does not answer ({type(error).__name__}). Check the network, then run `merk init` again."
-    )
+def _ask_id(console: Console) -> int:
+    while not (typed := Prompt.ask("Your numeric Telegram id", console=console).strip()).isdecimal():
+        console.print("It is a number, such as 123456789; bots like @userinfobot tell you yours.")
+    return int(typed)
+
+
+# --- the model -----------------------------------------------------------------------------------
+
+
+def _ask_model(console: Console, document: tomlkit.TOMLDocument, servers: Servers, empty: str) -> None:
+    console.print(f"\n[bold]Model.[/bold] Paste a Claude key (empty: {empty}).")
+    while key := Prompt.ask("Claude key", console=console, default="", password=True, show_default=False).strip():
+        try:
+            found = asyncio.run(find_claude(servers.anthropic or ANTHROPIC, key, AnthropicModels().small))
+        except ServerError as error:
+            console.print(f"{error}. Check the network, then paste the key again.", markup=False)
+            continue
+        if found == "refused key":
+            console.print("Anthropic does not accept this key. Copy it once more.")
+            continue
+        console.print("The key works.")
+        _put(document, "model.anthropic", api_key=key, base_url=servers.anthropic)
+        return
+    if os.environ.get("ANTHROPIC_API_KEY"):
+        console.print("ANTHROPIC_API_KEY is set here: Merk uses it wherever it is set.")
+    _look_for_ollama(console, document, servers.ollama)
+
+
+def _look_for_ollama(console: Console, document: tomlkit.TOMLDocument, host: str | None) -> None:
+    found = asyncio.run(find_ollama(host))
+    if not found:
+        console.print("No Ollama answers here; without a key Merk has its small built-in model.")
+        return
+    try:
+        names = [name for name in asyncio.run(installed_models(found)) if "embed" not in name]
+    except ModelError:
+        names = list[str]()  # it stopped between two questions
+    has = f"with {', '.join(names[:5])}; without a key Merk uses it" if names else "without a model: ollama pull qwen3"
+    console.print(f"Ollama answers at {found} {has}.", markup=False)
+    if host or os.environ.get("OLLAMA_HOST"):
+        _put(document, "model.ollama", host=found)

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -31,7 +31,7 @@ from memory.storage import awaiting, confirmations, people, sessions
 from memory.storage import log as message_log
 from memory.storage.database import Database
 from memory.storage.people import Pairing
-from memory.types import Audience, FactRefused, User
+from memory.types import Audience, FactRefused, Session, User
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +39,15 @@ INTERRUPTED_TRIES = 5  # a message that brings the program down must not do so f
 PAIRING_MS = 60 * 60 * 1000
 PAIRINGS_PER_HOUR = 20
 CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # nothing that can be misread
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What the stores know of a sender and a place."""
+
+    user: User | None
+    chat: int | None
+    session: Session | None
 
 
 class Dispatcher:
@@ -78,13 +87,14 @@ class Dispatcher:
         """Decide what to do. Never raises for what a person can send."""
         say = phrases(incoming.sender.language or self._default_language)
         try:
-            user, verdict = await self._meet(incoming)
+            known = await self._look_up(incoming)
+            user, verdict = await self._meet(incoming, known.user)
             if verdict is not Verdict.ADMIT or user is None:
                 return Handled(self._guarded(self._turn_away(incoming, verdict, say), say))
             if not (incoming.is_addressed or incoming.press):
                 return Handled(_nothing())
             say = phrases(user.reads)
-            request = await self._open(incoming, user, say)
+            request = await self._open(incoming, user, say, known)
             if attempt > INTERRUPTED_TRIES:
                 return Handled(self._interrupted(request), user.id, request.session.id)
             request, handler = await self._choose(request)
@@ -97,10 +107,15 @@ class Dispatcher:
 
     # --- who ---
 
-    async def _meet(self, incoming: Incoming) -> tuple[User | None, Verdict]:
-        sender = incoming.sender
+    async def _look_up(self, incoming: Incoming) -> _Known:
+        place = incoming.place
         async with self._database.read() as connection:
-            user = await people.find(connection, sender.identity)
+            user = await people.find(connection, incoming.sender.identity)
+            chat, session = await sessions.look_up(connection, place.transport, place.chat, place.thread)
+        return _Known(user, chat, session)
+
+    async def _meet(self, incoming: Incoming, user: User | None) -> tuple[User | None, Verdict]:
+        sender = incoming.sender
         in_private = incoming.chat_kind == "ai"
         verdict, role = judge(self._policy, sender.identity, user, in_private=in_private)
         if verdict is not Verdict.ADMIT:
@@ -160,12 +175,10 @@ class Dispatcher:
 
     # --- where ---
 
-    async def _open(self, incoming: Incoming, user: User, say: Phrases) -> Request:
+    async def _open(self, incoming: Incoming, user: User, say: Phrases, known: _Known) -> Request:
         place = incoming.place
         now = to_ms(self._clock.now())
-        async with self._database.read() as connection:
-            chat = await sessions.chat_id(connection, place.transport, place.chat)
-            session = await sessions.current(connection, chat, place.thread) if chat is not None else None
+        chat, session = known.chat, known.session
         if chat is None or session is None:
             async with self._database.write() as connection:
                 chat = await sessions.ensure_chat(
@@ -223,6 +236,8 @@ class Dispatcher:
         return replace(request, data=pending.data, session=session or request.session), self._buttons[pending.action]
 
     async def _message_or_awaited(self, request: Request) -> tuple[Request, Handler]:
+        if not request.session.awaits:
+            return request, self._message
         async with self._database.write() as connection:
             awaited = await awaiting.take(connection, request.session.id, request.user.id, to_ms(self._clock.now()))
         if awaited is not None and request.incoming.is_trusted:

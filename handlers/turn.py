@@ -144,10 +144,8 @@ class Turn:
         )
         now = to_ms(self._clock.now())
         async with self._database.write() as connection:
-            await message_log.append(connection, utterance, now)
+            message = await message_log.append(connection, utterance, now)
             await sessions.touch(connection, request.session.id, now)
-            message = await message_log.find(connection, incoming.inbox_ids[0], "user")
-        assert message is not None
         return message
 
     async def _withhold(self, message: Message) -> None:

@@ -113,7 +113,9 @@ class Memory:
                 log.exception("learn.failed", error=type(error).__name__)
 
     async def _quiet(self, stop: asyncio.Event) -> None:
-        for _ in range(_LONGEST_DEBOUNCE):
+        now = asyncio.get_running_loop().time
+        patience = now() + _LONGEST_DEBOUNCE * self._settings.learn_after
+        while now() < patience:
             self._woken.clear()
             await _first(stop, self._woken, seconds=self._settings.learn_after)
             if stop.is_set() or not self._woken.is_set():

@@ -46,7 +46,8 @@ _RUNS_ON = re.compile(r"(?:\b\d{1,2}|\b\w|\b(?:Dr|Mr|Mrs|Ms|St|Prof|Nr|No|ca|bzw
 def clean(text: str) -> str:
     """Take out control characters, role labels and fences, until none is left; tidy the white space."""
     text = unicodedata.normalize("NFC", text)
-    text = "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in _INVISIBLE)
+    if not text.replace("\n", " ").isprintable():  # hardly ever, and looking at each character is slow
+        text = "".join(c for c in text if c in _KEPT or unicodedata.category(c) not in _INVISIBLE)
     while (once := _without_noise(text)) != text:
         text = once
     text = _BLANK_LINES.sub("\n\n", _SPACES.sub(" ", text))

@@ -53,6 +53,8 @@ class Session:
     is_current: bool
     created_at: datetime
     last_used_at: datetime
+    awaits: bool = False
+    """After "Edit" or "Rename": somebody's next message is the new text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,10 +45,14 @@ class Delivery:
         self._work = asyncio.Event()
         self._lanes: dict[str, asyncio.Task[None]] = {}
         self._closing = False
+        self._running = False
 
-    def wake(self) -> None:
-        """There are new rows."""
-        self._work.set()
+    def wake(self, place: Place | None = None) -> None:
+        """There are new rows; begin at once with those of a place."""
+        if place is not None and self._running:
+            self._start_lane(place.transport, place.lane)
+        else:
+            self._work.set()
 
     async def recover(self) -> None:
         """Settle what a crash left in flight. Once, before anything is sent."""
@@ -57,6 +61,7 @@ class Delivery:
 
     async def run(self) -> None:
         """Send until cancelled."""
+        self._running = True
         while True:
             self._work.clear()
             await self._start_lanes()
@@ -88,8 +93,11 @@ class Delivery:
         async with self._database.read() as connection:
             rows = [row for name in self._transports for row in await outbox.open_rows(connection, name)]
         for row in rows:
-            if row.lane not in self._lanes:
-                self._lanes[row.lane] = asyncio.create_task(self._work_lane(row.transport, row.lane))
+            self._start_lane(row.transport, row.lane)
+
+    def _start_lane(self, transport: str, lane: str) -> None:
+        if lane not in self._lanes and not self._closing:
+            self._lanes[lane] = asyncio.create_task(self._work_lane(transport, lane))
 
     async def _work_lane(self, transport: str, lane: str) -> None:
         try:

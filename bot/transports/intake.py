@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 
-from bot.transports.base import Hold, Transport
+from bot.transports.base import Hold, Preview, Transport
 from bot.transports.delivery import Delivery
 from bot.transports.posting import Context, post
 from bot.transports.preview import Previewer
@@ -66,6 +66,8 @@ class Intake:
         self._lanes: dict[str, _Lane] = {}
         self._gathering: dict[str, _Gathering] = {}
         self._urgent: set[asyncio.Task[None]] = set()
+        self._left_over: set[int] = set()
+        """Rows of an earlier life: work on them has begun before."""
         self._closed = False
 
     async def accept(self, external_id: str, payload: dict[str, Any]) -> None:
@@ -84,6 +86,7 @@ class Intake:
         """Take up again what was received and not finished, in order."""
         async with self._database.read() as connection:
             rows = await inbox.open_rows(connection, self._transport.name)
+        self._left_over = {row.id for row in rows}
         for row in rows:
             await self._take(row)
 
@@ -175,8 +178,7 @@ class Intake:
             log.exception("intake.failed", inbox=incoming.inbox_ids)
 
     async def _answer(self, incoming: Incoming) -> None:
-        async with self._database.write() as connection:
-            attempt = await inbox.begin(connection, incoming.inbox_ids)
+        attempt = await self._begin(incoming)
         handled = await self._handle(incoming, attempt)
         previewer = Previewer(self._database, self._clock, self._transport, self._delivery.limiter, incoming)
         events: list[Event] = []
@@ -192,13 +194,21 @@ class Intake:
                     events.append(event)
         if patience is not None and patience.cancel():
             self._spawn(self._transport.acknowledge(incoming, toast))
-        context = Context(incoming.place, handled.user_id, handled.session_id, incoming.inbox_ids[0])
+        grows = self._transport.preview_style(incoming.place) is Preview.EDIT
+        inbox_id = incoming.inbox_ids[0] if grows else None
+        context = Context(incoming.place, handled.user_id, handled.session_id, inbox_id)
         now = to_ms(self._clock.now())
         async with self._database.write() as connection:
             await post(connection, context, events, now)
             await inbox.finish(connection, incoming.inbox_ids, now)
-        self._delivery.wake()
+        self._delivery.wake(incoming.place)
         self._finished()
+
+    async def _begin(self, incoming: Incoming) -> int:
+        if self._left_over.isdisjoint(incoming.inbox_ids):
+            return 1
+        async with self._database.write() as connection:
+            return await inbox.begin(connection, incoming.inbox_ids)
 
     async def _acknowledge_later(self, incoming: Incoming) -> None:
         """A press that is not acknowledged spins on the phone, and expires."""

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.transports.base import Key, Outgoing
 from handlers.types import Button, Card, Event, Notice, Place, Recipient, Text, Wipe
-from memory.storage import confirmations, log, outbox, sessions
+from memory.storage import confirmations, log, outbox
 from memory.storage.confirmations import Pending
 from memory.storage.outbox import Draft, OutboxRow
 
@@ -26,18 +26,17 @@ class Context:
     user_id: int | None
     session_id: int | None
     inbox_id: int | None
+    """Where the answer may be growing in a message: the inbox row it answers."""
 
 
 async def post(connection: AsyncConnection, context: Context, events: list[Event], now: int) -> None:
     """Write what the events say. A growing message of the same inbox row takes the final text."""
-    if context.session_id is not None and await sessions.by_id(connection, context.session_id) is None:
-        context = replace(context, session_id=None)  # the reply to the deletion of its own session
     growing = await outbox.streaming(connection, context.inbox_id) if context.inbox_id is not None else None
     for event in events:
         message_id = None
         if isinstance(event, Text):
             if event.record is not None:
-                message_id = await log.append(connection, event.record, now)
+                message_id = (await log.append(connection, event.record, now)).id
             if growing is not None:
                 await _grow_up(connection, context, growing, event, message_id)
                 growing = None

@@ -28,10 +28,9 @@ async def wait_for(
 
 async def take(connection: AsyncConnection, session_id: int, user_id: int, now: int) -> Awaited | None:
     """What this person's next message is for, once."""
-    found = (
-        await connection.execute(sa.select(sessions.c.metadata).where(sessions.c.id == session_id))
-    ).scalar_one_or_none()
-    value = (found or {}).get("awaiting")
+    query = sa.select(sessions.c.metadata).where(sessions.c.id == session_id)
+    found: dict[str, Any] = (await connection.execute(query)).scalar_one_or_none() or {}
+    value: dict[str, Any] | None = found.get("awaiting")
     if not value or value["user"] != user_id:
         return None
     await _put(connection, session_id, None)

@@ -23,10 +23,13 @@ from memory.storage import chroma_files as files
 
 log = structlog.get_logger(__name__)
 
-SHARDS: Final = 16
-"""A query costs what its shard holds, erasure rebuilds whole shards, and a loaded shard costs about 3 MB."""
+SHARDS: Final = 8
+"""A query costs what its shard holds and an erasure rebuilds whole shards, but a loaded shard costs 3 to 4 MB.
 
-_HNSW: Final = {"hnsw": {"space": "cosine", "sync_threshold": 200, "batch_size": 100}}
+Measured with 10,000 rows of 512 dimensions: 8 shards 157 MB in all and 3.1 ms a query, 16 shards 182 MB and 3.0 ms.
+"""
+
+_HNSW: Final = {"hnsw": {"space": "cosine", "ef_search": 200, "sync_threshold": 200, "batch_size": 100}}
 """Below 50 the threshold corrupts, at Chroma's 1000 the write log is hardly ever purged (200 collections)."""
 
 _M_MMAP_THRESHOLD: Final = -3  # glibc's malloc.h
@@ -67,6 +70,11 @@ class _Collection(Protocol):
     def modify(self, name: str) -> None: ...
 
 
+_WIDER = 2
+_WIDELY = 100
+_NEARLY_ALL = 0.8
+
+
 def shard_of(owner: str) -> int:
     return crc32(owner.encode()) % SHARDS
 
@@ -77,8 +85,9 @@ class Shards:
     def __init__(self, directory: Path, *, name: str, dimension: int) -> None:
         self._directory = directory
         self._dimension = dimension
+        self._shares: dict[tuple[int, tuple[str, ...]], tuple[int, float]] = {}
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "index"
-        self._prefix = f"{slug}-{crc32(name.encode()):08x}-{dimension}-"
+        self._prefix = f"{slug}-{crc32(name.encode()):08x}-{dimension}-of{SHARDS}-"
         self._marker = directory / "residue"
         self._lock: int | None = None
         self._client: Any = None
@@ -221,17 +230,34 @@ class Shards:
         self.require()
         if number not in self._shards:
             return []
+        if self._fill(number, owners):
+            # a filter that most rows pass costs more than the search: 59 ms against 3 at 100,000 rows
+            widely = self._nearest(number, vector, max(limit * _WIDER, _WIDELY), where=None)
+            hits = [hit for hit in widely if hit.owner in owners][:limit]
+            if len(hits) == limit or len(widely) < max(limit * _WIDER, _WIDELY):
+                return hits
+        return self._nearest(number, vector, limit, where={"owner": {"$in": list(owners)}})
+
+    def _fill(self, number: int, owners: Sequence[str]) -> bool:
+        """Whether a shard is nearly all theirs. Counted once, and again when the shard has grown by a tenth."""
+        asked = (number, tuple(owners))
+        total = self._shards[number].count()
+        at, share = self._shares.get(asked, (0, 0.0))
+        if total > at * 1.1 or total < at:
+            theirs = self._shards[number].get(where={"owner": {"$in": list(owners)}}, include=[])["ids"]
+            share = len(theirs) / total if total else 0.0
+            self._shares[asked] = (total, share)
+        return share > _NEARLY_ALL
+
+    def _nearest(self, number: int, vector: Vector, limit: int, *, where: dict[str, Any] | None) -> list[VectorHit]:
         found = self._shards[number].query(
-            query_embeddings=vector[None, :],
-            n_results=limit,
-            where={"owner": {"$in": list(owners)}},
-            include=["metadatas", "distances"],
+            query_embeddings=vector[None, :], n_results=limit, where=where, include=["distances"]
         )
+        # the key says whose it is: metadata would have to be read from disk
+        keys = [_split(key) for key in found["ids"][0]]
         return [
-            VectorHit(id=key[len(metadata["owner"]) + 1 :], owner=metadata["owner"], cosine=1.0 - distance)
-            for key, metadata, distance in zip(
-                found["ids"][0], found["metadatas"][0], found["distances"][0], strict=True
-            )
+            VectorHit(id=row_id, owner=owner, cosine=1.0 - distance)
+            for (owner, row_id), distance in zip(keys, found["distances"][0], strict=True)
         ]
 
     def delete(self, owner: str, ids: Sequence[str]) -> int:
@@ -252,7 +278,7 @@ class Shards:
         if shard is None:
             return set()
         keys: list[str] = shard.get(where={"owner": owner}, include=[])["ids"]
-        return {key[len(owner) + 1 :] for key in keys}
+        return {_row_id(owner, key) for key in keys}
 
     def count(self) -> int:
         self.require()
@@ -331,8 +357,19 @@ def _return_large_blocks() -> None:
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 128 * 1024)
 
 
+def _split(key: str) -> tuple[str, str]:
+    """Owner and id of a key."""
+    length, _, rest = key.partition(":")
+    return rest[: int(length)], rest[int(length) + 1 :]
+
+
 def _key(owner: str, row_id: str) -> str:
-    return f"{owner}\n{row_id}"
+    """Join owner and id; the length in front keeps `a:b` + `c` apart from `a` + `b:c`."""
+    return f"{len(owner)}:{owner}:{row_id}"
+
+
+def _row_id(owner: str, key: str) -> str:
+    return key.removeprefix(_key(owner, ""))
 
 
 def _vectors(shard: _Collection, keys: list[str]) -> dict[str, Vector]:

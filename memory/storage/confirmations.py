@@ -6,6 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.storage.outbox import if_there
 from memory.storage.tables import confirmations
 
 
@@ -30,7 +31,7 @@ async def add(connection: AsyncConnection, pending: Pending, now: int) -> None:
             action=pending.action,
             data=pending.data,
             user_id=pending.user_id,
-            session_id=pending.session_id,
+            session_id=if_there(pending.session_id),
             card=pending.card,
             created_at=now,
             expires_at=pending.expires_at,

@@ -35,36 +35,34 @@ class _Cursor(Protocol):
 class Database:
     """Two engines over one database: the default dialect opens no transaction for a SELECT and a deferred BEGIN
     cannot be upgraded, so writes say BEGIN IMMEDIATE and queue for the single write connection (facts: 240 of 240
-    read-modify-writes kept, against 31 of 240 by default).
+    read-modify-writes kept, against 31 of 240 by default). Reads open no transaction at all: each statement sees
+    what was committed before it, and a turn saves a dozen hops to the driver's thread.
     """
 
     def __init__(self, url: str) -> None:
         self.url = url
         self.is_sqlite = url.startswith("sqlite")
-        self._readers = self._engine("BEGIN", pool_size=4)
-        self._writer = self._engine("BEGIN IMMEDIATE", pool_size=1)
+        self._readers = self._engine(
+            pool_size=4, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True, pool_reset_on_return=None
+        )
+        self._writer = self._engine(pool_size=1)
+        if self.is_sqlite:
+            event.listen(self._writer.sync_engine, "begin", _begin)
 
     @classmethod
     def at(cls, path: Path) -> "Database":
         return cls(f"sqlite+aiosqlite:///{path}")
 
-    def _engine(self, begin: str, *, pool_size: int) -> AsyncEngine:
+    def _engine(self, **options: Any) -> AsyncEngine:
         # hide_parameters: an error in a log must not quote what a person said
-        engine = create_async_engine(
-            self.url, pool_size=pool_size, max_overflow=0, pool_timeout=60, hide_parameters=True
-        )
+        engine = create_async_engine(self.url, max_overflow=0, pool_timeout=60, hide_parameters=True, **options)
         if self.is_sqlite:
             event.listen(engine.sync_engine, "connect", _prepare)
-
-            def on_begin(connection: Connection) -> None:
-                connection.exec_driver_sql(begin)
-
-            event.listen(engine.sync_engine, "begin", on_begin)
         return engine
 
     @asynccontextmanager
     async def read(self) -> AsyncGenerator[AsyncConnection, None]:
-        """A consistent view; sees what was committed before it."""
+        """Each statement sees what was committed before it."""
         async with self._readers.connect() as connection:
             yield connection
 
@@ -92,6 +90,10 @@ class Database:
     async def close(self) -> None:
         await self._readers.dispose()
         await self._writer.dispose()
+
+
+def _begin(connection: Connection) -> None:
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
 def _prepare(dbapi_connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.storage.tables import inbox
@@ -21,18 +22,12 @@ class InboxRow:
 async def add(
     connection: AsyncConnection, transport: str, external_id: str, payload: dict[str, Any], now: int
 ) -> int | None:
-    """Store an update; None when it was seen before."""
-    query = sa.select(inbox.c.id).where(inbox.c.transport == transport, inbox.c.external_id == external_id)
-    if (await connection.execute(query)).first():
-        return None
-    result = await connection.execute(
-        inbox.insert().values(
-            transport=transport, external_id=external_id, payload=payload, status="new", received_at=now
-        )
-    )
-    key = result.inserted_primary_key
-    assert key is not None
-    return int(key[0])
+    """Store an update whose work begins at once; None when it was seen before."""
+    values = {"transport": transport, "external_id": external_id, "payload": payload, "received_at": now}
+    return (await connection.execute(_ADD, values | {"status": "running", "attempts": 1})).scalar_one_or_none()
+
+
+_ADD = sqlite.insert(inbox).on_conflict_do_nothing(index_elements=["transport", "external_id"]).returning(inbox.c.id)
 
 
 async def open_rows(connection: AsyncConnection, transport: str) -> list[InboxRow]:
@@ -45,7 +40,7 @@ async def open_rows(connection: AsyncConnection, transport: str) -> list[InboxRo
 
 
 async def begin(connection: AsyncConnection, ids: tuple[int, ...]) -> int:
-    """Note that work on these rows begins; return how often it has begun."""
+    """Note that work on rows of an earlier life begins anew; return how often it has begun."""
     await connection.execute(
         inbox.update().where(inbox.c.id.in_(ids)).values(status="running", attempts=inbox.c.attempts + 1)
     )

@@ -1,8 +1,10 @@
 """The message log: appended to, read by one query, redacted by forget. Everything else is derived from it."""
 
+from dataclasses import asdict
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.instants import from_ms
@@ -16,32 +18,34 @@ def durable(session_id: int) -> sa.Select[Any]:
     return sa.select(messages).where(messages.c.session_id == session_id, ~messages.c.is_ephemeral)
 
 
-async def append(connection: AsyncConnection, utterance: Utterance, now: int) -> int:
-    """Store one utterance and return its id. The same side of the same inbox row is stored once."""
-    if utterance.inbox_id is not None and (known := await find(connection, utterance.inbox_id, utterance.role)):
-        return known.id
-    result = await connection.execute(
-        messages.insert().values(
-            session_id=utterance.session_id,
-            user_id=utterance.user_id,
-            role=utterance.role,
-            speaker=utterance.speaker,
-            origin=utterance.origin,
-            text=redact_secrets(utterance.text)[0],  # keys and card numbers are kept nowhere (pitfall P24)
-            blocks=utterance.blocks,
-            is_ephemeral=utterance.is_ephemeral,
-            tool=utterance.tool,
-            inbox_id=utterance.inbox_id,
-            external_ref=utterance.external_ref,
-            duration_ms=utterance.duration_ms,
-            memory_trace=utterance.memory_trace,
-            model=utterance.model,
-            created_at=now,
-        )
+_APPEND = (
+    sqlite.insert(messages)
+    .on_conflict_do_nothing(index_elements=["inbox_id", "role"], index_where=sa.text("NOT is_ephemeral"))
+    .returning(messages.c.id)
+)
+
+
+async def append(connection: AsyncConnection, utterance: Utterance, now: int) -> Message:
+    """Store one utterance. The same side of the same inbox row is stored once."""
+    text = redact_secrets(utterance.text)[0]  # keys and card numbers are kept nowhere (pitfall P24)
+    values = asdict(utterance) | {"text": text, "created_at": now}
+    stored = await connection.execute(_APPEND, values)
+    row_id = stored.scalar_one_or_none()
+    if row_id is None:
+        assert utterance.inbox_id is not None
+        known = await find(connection, utterance.inbox_id, utterance.role)
+        assert known is not None
+        return known
+    return Message(
+        id=row_id,
+        session_id=utterance.session_id,
+        role=utterance.role,
+        speaker=utterance.speaker,
+        text=text,
+        origin=utterance.origin,
+        blocks=utterance.blocks,
+        created_at=from_ms(now),
     )
-    key = result.inserted_primary_key
-    assert key is not None
-    return int(key[0])
 
 
 async def find(connection: AsyncConnection, inbox_id: int, role: str) -> Message | None:

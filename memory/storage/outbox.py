@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.storage.tables import outbox
+from memory.storage.tables import outbox, sessions
 
 _WAITING = outbox.c.status.in_(("pending", "doubtful"))
 
@@ -52,7 +52,7 @@ async def add(connection: AsyncConnection, draft: Draft, now: int) -> int:
             lane=draft.lane,
             event=draft.event,
             user_id=draft.user_id,
-            session_id=draft.session_id,
+            session_id=if_there(draft.session_id),
             message_id=draft.message_id,
             inbox_id=draft.inbox_id,
             status=draft.status,
@@ -63,6 +63,11 @@ async def add(connection: AsyncConnection, draft: Draft, now: int) -> int:
     key = result.inserted_primary_key
     assert key is not None
     return int(key[0])
+
+
+def if_there(session_id: int | None) -> sa.ScalarSelect[int] | None:
+    """A reference that is null for a session that was deleted: the reply to its deletion has none."""
+    return None if session_id is None else sa.select(sessions.c.id).where(sessions.c.id == session_id).scalar_subquery()
 
 
 async def open_rows(connection: AsyncConnection, transport: str) -> list[OutboxRow]:

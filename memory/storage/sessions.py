@@ -41,6 +41,22 @@ async def current(connection: AsyncConnection, chat: int, thread: str) -> Sessio
     return _session(row) if row else None
 
 
+async def look_up(
+    connection: AsyncConnection, transport: str, external_id: str, thread: str
+) -> tuple[int | None, Session | None]:
+    """The id of a chat and the current session of a place in it, as far as they are there."""
+    is_current = sa.and_(sessions.c.chat_id == chats.c.id, sessions.c.thread == thread, sessions.c.is_current)
+    query = (
+        sa.select(chats.c.id.label("chat"), sessions)
+        .select_from(chats.outerjoin(sessions, is_current))
+        .where(chats.c.transport == transport, chats.c.external_id == external_id)
+    )
+    row = (await connection.execute(query)).mappings().first()
+    if row is None:
+        return None, None
+    return row["chat"], _session(row) if row["id"] is not None else None
+
+
 async def start(
     connection: AsyncConnection, audience: Audience, thread: str, *, now: int, title: str = "", is_current: bool = True
 ) -> Session:
@@ -127,4 +143,5 @@ def _session(row: sa.RowMapping) -> Session:
         is_current=row["is_current"],
         created_at=from_ms(row["created_at"]),
         last_used_at=from_ms(row["last_used_at"]),
+        awaits="awaiting" in (row["metadata"] or {}),
     )

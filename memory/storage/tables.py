@@ -126,7 +126,7 @@ messages = Table(
     Column("blocks", JSON),  # tool calls and results of the turn, as stubs
     Column("is_ephemeral", Boolean, nullable=False, server_default=text("0")),
     Column("tool", Text),
-    Column("inbox_id", _Id, index=True),  # what it answers or came from: one user and one assistant row each
+    Column("inbox_id", _Id),  # what it answers or came from: one durable row of each side
     Column("external_ref", Text),  # the transport's own id of a person's message
     Column("duration_ms", Integer),
     Column("memory_trace", JSON),  # ids and figures, never text
@@ -134,6 +134,14 @@ messages = Table(
     Column("redacted_at", BigInteger),
     Column("created_at", BigInteger, nullable=False),
     Index("ix_messages_session_id_id", "session_id", "id"),
+    Index(
+        "uq_messages_inbox_id_role",
+        "inbox_id",
+        "role",
+        unique=True,
+        sqlite_where=text("NOT is_ephemeral"),
+        postgresql_where=text("NOT is_ephemeral"),
+    ),
     Index("ix_messages_session_id_external_ref", "session_id", "external_ref"),
 )
 
@@ -144,7 +152,7 @@ inbox = Table(
     Column("transport", Text, nullable=False),
     Column("external_id", Text, nullable=False),
     Column("payload", JSON),  # as the transport sent it; emptied when done
-    Column("status", Text, nullable=False),  # new | running | done
+    Column("status", Text, nullable=False),  # running | done
     Column("attempts", Integer, nullable=False, server_default="0"),
     Column("received_at", BigInteger, nullable=False),
     Column("done_at", BigInteger),

@@ -136,7 +136,14 @@ def _log() -> None:
         sa.ForeignKeyConstraint(["user_id"], ["users.id"], name="fk_messages_user_id", ondelete="SET NULL"),
         sa.PrimaryKeyConstraint("id", name="pk_messages"),
     )
-    op.create_index("ix_messages_inbox_id", "messages", ["inbox_id"])
+    op.create_index(
+        "uq_messages_inbox_id_role",
+        "messages",
+        ["inbox_id", "role"],
+        unique=True,
+        sqlite_where=sa.text("NOT is_ephemeral"),
+        postgresql_where=sa.text("NOT is_ephemeral"),
+    )
     op.create_index("ix_messages_session_id_external_ref", "messages", ["session_id", "external_ref"])
     op.create_index("ix_messages_session_id_id", "messages", ["session_id", "id"])
     op.create_index("ix_messages_user_id", "messages", ["user_id"])

@@ -60,7 +60,7 @@ async def test_the_event_loop_runs_while_texts_are_encoded(embedder: UseEmbedder
         gaps.append(time.perf_counter() - before)
     assert len(await work) == 300
     assert len(gaps) > 100
-    assert max(gaps) < 0.2
+    assert sorted(gaps)[int(0.9 * len(gaps))] < 0.05
 
 
 async def test_a_question_overtakes_a_long_list_of_documents(embedder: UseEmbedder) -> None:

