@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, NamedTuple, Protocol, cast
 from zlib import crc32
 
 import numpy as np
@@ -79,13 +79,22 @@ def shard_of(owner: str) -> int:
     return crc32(owner.encode()) % SHARDS
 
 
+class _Share(NamedTuple):
+    """How much of a shard some owners hold, and how much had been written when it was counted."""
+
+    total: int
+    written: int
+    share: float
+
+
 class Shards:
     """The collections of one index in one directory. Ids are unique per owner, so a row's key is both."""
 
     def __init__(self, directory: Path, *, name: str, dimension: int) -> None:
         self._directory = directory
         self._dimension = dimension
-        self._shares: dict[tuple[int, tuple[str, ...]], tuple[int, float]] = {}
+        self._shares: dict[tuple[int, tuple[str, ...]], _Share] = {}
+        self._rows_written: dict[int, int] = {}
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "index"
         self._prefix = f"{slug}-{crc32(name.encode()):08x}-{dimension}-of{SHARDS}-"
         self._marker = directory / "residue"
@@ -216,6 +225,7 @@ class Shards:
         new = [row for row in rows if not _is_same(old.get(_key(row.owner, row.id)), row.vector)]
         if any(_key(row.owner, row.id) in old for row in new):
             self._mark_stale(number)
+        self._rows_written[number] = self._rows_written.get(number, 0) + len(new)
         if new:
             shard.upsert(
                 ids=[_key(row.owner, row.id) for row in new],
@@ -239,15 +249,15 @@ class Shards:
         return self._nearest(number, vector, limit, where={"owner": {"$in": list(owners)}})
 
     def _fill(self, number: int, owners: Sequence[str]) -> bool:
-        """Whether a shard is nearly all theirs. Counted once, and again when the shard has grown by a tenth."""
+        """Whether a shard is nearly all theirs. Counted once, and again when a tenth of it was written since."""
         asked = (number, tuple(owners))
-        total = self._shards[number].count()
-        at, share = self._shares.get(asked, (0, 0.0))
-        if total > at * 1.1 or total < at:
+        written = self._rows_written.get(number, 0)
+        known = self._shares.get(asked)
+        if known is None or written - known.written > known.total * 0.1:
+            total = self._shards[number].count()
             theirs = self._shards[number].get(where={"owner": {"$in": list(owners)}}, include=[])["ids"]
-            share = len(theirs) / total if total else 0.0
-            self._shares[asked] = (total, share)
-        return share > _NEARLY_ALL
+            known = self._shares[asked] = _Share(total, written, len(theirs) / total if total else 0.0)
+        return known.share > _NEARLY_ALL
 
     def _nearest(self, number: int, vector: Vector, limit: int, *, where: dict[str, Any] | None) -> list[VectorHit]:
         found = self._shards[number].query(

@@ -4,6 +4,9 @@ One rule: a rig plays the network and the people on it, and asserts nothing.
 """
 
 import asyncio
+import io
+import json
+import os
 import re
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -11,6 +14,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 from bot.transports.base import Transport
 from bot.transports.telegram.transport import TelegramTransport
 from bot.transports.telegram.webhook import WebhookSettings
+from bot.transports.terminal import TerminalTransport
 from handlers.types import Incoming, Place
 from memory.instants import SystemClock
 from memory.storage.inbox import InboxRow
@@ -152,4 +156,71 @@ class TelegramRig:
         self.connect()
 
 
-RIGS: tuple[type[Rig], ...] = (TelegramRig,)
+class TerminalRig:
+    """The terminal by pipes, in JSON, with a person who writes lines."""
+
+    name: ClassVar[str] = "terminal"
+    redelivers: ClassVar[bool] = False
+    has_threads: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.inbox = Inbox()
+        self.place = Place("terminal", "local")
+        self._out = io.StringIO()
+        reading, writing = os.pipe()
+        self._lines = os.fdopen(reading)
+        self._pen = os.fdopen(writing, "wb", buffering=0)
+        self.transport = TerminalTransport(json=True, is_tty=False, language="en", stdin=self._lines, stdout=self._out)
+        self._running: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.transport.stop_receiving()
+        await self.transport.close()
+        if self._running:
+            await self._running
+        self._pen.close()
+        self._lines.close()
+
+    async def say(self, text: str) -> None:
+        self._write({"text": text})
+
+    async def press(self, label: str) -> None:
+        newest = list(self._events().values())[-1]
+        numbers = {key["label"]: key["n"] for row in newest.get("buttons", ()) for key in row}
+        if label not in numbers:
+            raise ValueError(f"there is no button {label}")
+        self._write({"press": numbers[label]})
+
+    def shown(self, thread: str = "") -> list[str]:
+        del thread
+        # a terminal that is read by programs keeps the Markdown that people do not see elsewhere
+        return [re.sub(r"[*`]", "", event["text"]) for event in self._events().values()]
+
+    async def die(self) -> None:
+        raise NotImplementedError("nobody sends a terminal anything twice")
+
+    def _events(self) -> dict[str, dict[str, Any]]:
+        events: dict[str, dict[str, Any]] = {}
+        for line in self._out.getvalue().splitlines():
+            event = json.loads(line)
+            if event["type"] == "wipe":
+                for ref in event["refs"]:
+                    events.pop(ref, None)
+            else:
+                events[event["id"]] = event
+        return events
+
+    def _write(self, line: dict[str, Any]) -> None:
+        if self._running is None:
+            self._running = asyncio.create_task(self.transport.run(settled=_at_once))
+        self._pen.write(json.dumps(line).encode() + b"\n")
+
+
+async def _at_once() -> None:
+    return
+
+
+RIGS: tuple[type[Rig], ...] = (TelegramRig, TerminalRig)
