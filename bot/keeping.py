@@ -77,7 +77,7 @@ async def erase(settings: Settings, identity: str | None, agree: Agree) -> tuple
             async with _memory(settings, database, await _embedder_or_none(settings)) as memory:
                 await memory.open()
                 one = memory.erase_history if identity is None else memory.erase_user
-                receipt = _sum([await one(user_id) for user_id in whose])
+                receipt = sum_up([await one(user_id) for user_id in whose])
     return receipt_lines(phrases(settings.tenant.language), receipt), not receipt.unfinished
 
 
@@ -170,7 +170,7 @@ async def _user_id(database: Database, identity: str) -> int:
     return user.id
 
 
-def _sum(receipts: Iterable[Receipt]) -> Receipt:
+def sum_up(receipts: Iterable[Receipt]) -> Receipt:
     whole = Receipt()
     for each in receipts:
         whole = Receipt(

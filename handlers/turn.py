@@ -93,19 +93,28 @@ class Turn:
 
     async def __call__(self, request: Request) -> Reply:
         """Answer a person's message."""
-        message = await self._record(request)
         if not request.incoming.text and request.incoming.attachments:
+            await self._record(request)
             yield self._cannot_see(request)
             return
-        async with aclosing(self.answer(request, message)) as reply:
+        message, recall = await asyncio.gather(self._record(request), self._recall(request, request.incoming.text))
+        async with aclosing(self._answer(request, message, recall)) as reply:
             async for event in reply:
                 yield event
 
     async def answer(self, request: Request, message: Message) -> Reply:
         """Answer a message of the log; once more, where it has been answered before."""
+        recall = await self._recall(request, message.text)
+        async with aclosing(self._answer(request, message, recall)) as reply:
+            async for event in reply:
+                yield event
+
+    async def _recall(self, request: Request, text: str) -> Recall:
+        return await self._memory.recall(request.audience, request.session.id, text)
+
+    async def _answer(self, request: Request, message: Message, recall: Recall) -> Reply:
         started = time.monotonic()
         answer = _Answer()
-        recall = await self._memory.recall(request.audience, request.session.id, message.text)
         async with self._running.turn(request.incoming.place) as stop:
             try:
                 model_request = await self._prompt(request, message, recall)

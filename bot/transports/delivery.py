@@ -44,15 +44,19 @@ class Delivery:
         self._offer = offer
         self._work = asyncio.Event()
         self._lanes: dict[str, asyncio.Task[None]] = {}
+        self._renewed: set[str] = set()
+        """Lanes that got new rows while they may have been on their way out."""
         self._closing = False
         self._running = False
 
     def wake(self, place: Place | None = None) -> None:
         """There are new rows; begin at once with those of a place."""
-        if place is not None and self._running:
-            self._start_lane(place.transport, place.lane)
-        else:
+        if place is None or not self._running:
             self._work.set()
+        elif place.lane in self._lanes:
+            self._renewed.add(place.lane)
+        else:
+            self._start_lane(place.transport, place.lane)
 
     async def recover(self) -> None:
         """Settle what a crash left in flight. Once, before anything is sent."""
@@ -112,9 +116,12 @@ class Delivery:
             await asyncio.sleep(1)
             in_flight = [row for row in await self._in_flight(transport) if row.lane == lane]
             await self._doubt(self._transports[transport], in_flight)
+            self._work.set()
         finally:
             del self._lanes[lane]
-            self._work.set()
+            if lane in self._renewed:
+                self._renewed.discard(lane)
+                self._start_lane(transport, lane)
 
     async def _next(self, transport: str, lane: str) -> OutboxRow | None:
         async with self._database.read() as connection:

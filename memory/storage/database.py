@@ -3,6 +3,7 @@
 Rule: never await a model or the network inside `write()`; it holds the only write lock.
 """
 
+import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,9 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.util import await_only
+
+from memory.storage.driver import connect
 
 _PRAGMAS = (
     "journal_mode=WAL",
@@ -45,7 +49,8 @@ class Database:
         self._readers = self._engine(
             pool_size=4, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True, pool_reset_on_return=None
         )
-        self._writer = self._engine(pool_size=1)
+        # `write` always ends its transaction: nothing to reset
+        self._writer = self._engine(pool_size=1, pool_reset_on_return=None)
         if self.is_sqlite:
             event.listen(self._writer.sync_engine, "begin", _begin)
 
@@ -54,6 +59,8 @@ class Database:
         return cls(f"sqlite+aiosqlite:///{path}")
 
     def _engine(self, **options: Any) -> AsyncEngine:
+        if self.is_sqlite:
+            options["connect_args"] = {"async_creator_fn": connect}
         # hide_parameters: an error in a log must not quote what a person said
         engine = create_async_engine(self.url, max_overflow=0, pool_timeout=60, hide_parameters=True, **options)
         if self.is_sqlite:
@@ -92,8 +99,13 @@ class Database:
         await self._writer.dispose()
 
 
+def _begin_to_write(connection: sqlite3.Connection) -> None:
+    connection.execute("BEGIN IMMEDIATE").close()
+
+
 def _begin(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE")
+    driver: Any = connection.connection.driver_connection
+    await_only(driver.run(_begin_to_write))  # by hand: a statement of SQLAlchemy's costs twice as much
 
 
 def _prepare(dbapi_connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:

@@ -76,15 +76,18 @@ async def open_rows(connection: AsyncConnection, transport: str) -> list[OutboxR
     return [_row(row) for row in (await connection.execute(query)).mappings()]
 
 
+# built once: every message asks it
+_NEXT = (
+    sa.select(outbox)
+    .where(outbox.c.transport == sa.bindparam("on_transport"), outbox.c.lane == sa.bindparam("in_lane"), _WAITING)
+    .order_by(outbox.c.id)
+    .limit(1)
+)
+
+
 async def next_in_lane(connection: AsyncConnection, transport: str, lane: str) -> OutboxRow | None:
     """The oldest row of a place that waits to be sent."""
-    query = (
-        sa.select(outbox)
-        .where(outbox.c.transport == transport, outbox.c.lane == lane, _WAITING)
-        .order_by(outbox.c.id)
-        .limit(1)
-    )
-    row = (await connection.execute(query)).mappings().first()
+    row = (await connection.execute(_NEXT, {"on_transport": transport, "in_lane": lane})).mappings().first()
     return _row(row) if row else None
 
 

@@ -22,9 +22,16 @@ class Pairing:
     expires_at: int
 
 
+# built once: every message asks it
+_FIND = (
+    sa.select(users)
+    .join(identities, identities.c.user_id == users.c.id)
+    .where(identities.c.key == sa.bindparam("identity"))
+)
+
+
 async def find(connection: AsyncConnection, identity: str) -> User | None:
-    query = sa.select(users).join(identities, identities.c.user_id == users.c.id).where(identities.c.key == identity)
-    row = (await connection.execute(query)).mappings().first()
+    row = (await connection.execute(_FIND, {"identity": identity})).mappings().first()
     return _user(row) if row else None
 
 

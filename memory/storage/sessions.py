@@ -41,17 +41,29 @@ async def current(connection: AsyncConnection, chat: int, thread: str) -> Sessio
     return _session(row) if row else None
 
 
+# built once: every message asks it
+_LOOK_UP = (
+    sa.select(chats.c.id.label("chat"), sessions)
+    .select_from(
+        chats.outerjoin(
+            sessions,
+            sa.and_(
+                sessions.c.chat_id == chats.c.id,
+                sessions.c.thread == sa.bindparam("at_thread"),
+                sessions.c.is_current,
+            ),
+        )
+    )
+    .where(chats.c.transport == sa.bindparam("on_transport"), chats.c.external_id == sa.bindparam("in_chat"))
+)
+
+
 async def look_up(
     connection: AsyncConnection, transport: str, external_id: str, thread: str
 ) -> tuple[int | None, Session | None]:
     """The id of a chat and the current session of a place in it, as far as they are there."""
-    is_current = sa.and_(sessions.c.chat_id == chats.c.id, sessions.c.thread == thread, sessions.c.is_current)
-    query = (
-        sa.select(chats.c.id.label("chat"), sessions)
-        .select_from(chats.outerjoin(sessions, is_current))
-        .where(chats.c.transport == transport, chats.c.external_id == external_id)
-    )
-    row = (await connection.execute(query)).mappings().first()
+    where = {"on_transport": transport, "in_chat": external_id, "at_thread": thread}
+    row = (await connection.execute(_LOOK_UP, where)).mappings().first()
     if row is None:
         return None, None
     return row["chat"], _session(row) if row["id"] is not None else None
