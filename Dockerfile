@@ -13,7 +13,7 @@ COPY --from=build /opt/merk /opt/merk
 ENV PATH=/opt/merk/bin:$PATH HOME=/data MERK_TENANT__DATA_DIR=/data
 USER merk
 VOLUME /data
-HEALTHCHECK --interval=60s --timeout=20s --start-period=60s CMD ["merk", "doctor", "--quiet"]
+HEALTHCHECK --interval=300s --timeout=20s --start-period=60s CMD ["merk", "doctor", "--quiet"]
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["merk"]
 CMD ["run"]

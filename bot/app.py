@@ -9,6 +9,7 @@ from typing import Any
 
 import structlog
 
+from bot import pulse
 from bot.config import Settings
 from bot.errors import CommandError
 from bot.providers import Chosen
@@ -31,6 +32,7 @@ from memory.instants import SystemClock, to_ms
 from memory.memory import Memory
 from memory.ports import Clock, Embedder
 from memory.storage import confirmations, inbox, outbox
+from memory.storage.backups import remove_old_backups
 from memory.storage.chroma import ChromaIndex
 from memory.storage.database import Database
 from memory.storage.migrate import SchemaError, migrate
@@ -154,6 +156,8 @@ class App:
         for name, intake in self._intakes.items():
             await intake.recover()
             await self._transports[name].start(intake.accept)
+        await self._note_pulse()
+        self._schedule.every(pulse.SECONDS, self._note_pulse)
         self._schedule.every(60, self._sweep)
         self._schedule.nightly("03:30", self._tidy)
         self._schedule.start()
@@ -202,6 +206,10 @@ class App:
 
         self._stack.push_async_callback(end)
 
+    async def _note_pulse(self) -> None:
+        """For `merk doctor` beside us: health is the age of the last contact, not a living process."""
+        await pulse.note_pulse(self._database, self._clock, self._transports.values())
+
     async def _sweep(self) -> None:
         self.memory.wake()
 
@@ -212,3 +220,4 @@ class App:
             await outbox.prune(connection, to_ms(now - timedelta(days=OUTBOX_DAYS)))
             for name in self._transports:
                 await inbox.prune(connection, name, to_ms(now - timedelta(days=INBOX_DAYS)))
+        await asyncio.to_thread(remove_old_backups, database_path(self.settings), now)

@@ -24,14 +24,14 @@ log = structlog.get_logger(__name__)
 async def serve(settings: Settings) -> None:
     """Serve until told to stop. Raises `ConfigError` and `LockedError`."""
     if settings.telegram.token is None:
-        raise ConfigError("telegram.token: missing, so there is nobody to serve. Run `merk init`, or try `merk chat`.")
+        raise settings.missing("telegram.token", "There is nobody to serve. Run `merk init`, or try `merk chat`.")
     logs.configure(level=os.environ.get("MERK_LOG", "INFO"))
     clock = SystemClock()
     with own(settings.tenant.data_dir, "run"):
         database = await open_database(settings, clock)
-        chosen, embedder = await asyncio.gather(
-            choose_model(settings, lambda _done, _all: None), choose_embedder(settings)
-        )
+        # one after the other: an import on the loop would hide an Ollama that answers within half a second
+        chosen = await choose_model(settings, lambda _done, _all: None)
+        embedder = await choose_embedder(settings)
         log.info("serve.model", said=chosen.said)
         log.info("serve.embedder", name=embedder.name)
         memory = make_memory(settings, clock, database, chosen, embedder)

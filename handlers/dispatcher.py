@@ -192,7 +192,7 @@ class Dispatcher:
                 audience = Audience(user.id, chat, incoming.chat_kind == "ai")
                 session = await sessions.current(connection, chat, place.thread)
                 session = session or await sessions.start(connection, audience, place.thread, now=now)
-        return Request(incoming, user, Audience(user.id, chat, incoming.chat_kind == "ai"), session, say)
+        return Request(incoming, user, Audience(user.id, chat, incoming.chat_kind == "ai"), session, session, say)
 
     async def _interrupted(self, request: Request) -> Reply:
         """The program went down with this several times: from now on only the person starts it again."""
@@ -216,6 +216,8 @@ class Dispatcher:
             case "command":
                 command = self._commands[where.name]
                 return replace(request, args=where.args), command.handle
+            case "unknown_command" if request.incoming.chat_kind == "user":
+                return request, _ignore  # somebody else's bot may know it
             case "unknown_command":
                 raise UserError(request.say("unknown-command", name=where.name))
             case _:
@@ -236,13 +238,16 @@ class Dispatcher:
         return replace(request, data=pending.data, session=session or request.session), self._buttons[pending.action]
 
     async def _message_or_awaited(self, request: Request) -> tuple[Request, Handler]:
-        if not request.session.awaits:
+        if not (request.session.awaits and request.incoming.is_trusted and request.incoming.text):
             return request, self._message
+        said_at = request.incoming.inbox_ids[0]
         async with self._database.write() as connection:
-            awaited = await awaiting.take(connection, request.session.id, request.user.id, to_ms(self._clock.now()))
-        if awaited is not None and request.incoming.is_trusted:
-            return replace(request, data=awaited.data), self._awaited[awaited.what]
-        return request, self._message
+            awaited = await awaiting.take(
+                connection, request.session.id, request.user.id, said_at=said_at, now=to_ms(self._clock.now())
+            )
+        if awaited is None:
+            return request, self._message
+        return replace(request, data=awaited.data), self._awaited[awaited.what]
 
     # --- the one error boundary ---
 
@@ -258,6 +263,11 @@ class Dispatcher:
         except Exception:
             log.exception("dispatcher.handler_failed")
             yield Notice(say("bug"))
+
+
+async def _ignore(_request: Request) -> Reply:
+    return
+    yield
 
 
 async def _nothing() -> Reply:

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from handlers import failures, prompt
+from handlers import failures, prompt, utterances
 from handlers.running import Running
 from handlers.types import Card, Event, Notice, Outcome, Reply, Request, Text, Tool
 from memory.instants import to_ms
@@ -19,6 +19,7 @@ from memory.memory import Memory
 from memory.ports import (
     ChatMessage,
     Clock,
+    Failure,
     Finished,
     LanguageModel,
     ModelError,
@@ -33,13 +34,15 @@ from memory.ports import (
 from memory.storage import log as message_log
 from memory.storage import sessions
 from memory.storage.database import Database
-from memory.types import Message, Origin, Recall, Utterance
+from memory.types import Message, Recall, Utterance
 
 log = structlog.get_logger(__name__)
 
 MAX_ROUNDS = 6  # of tools in one answer
 TOOL_SECONDS = 20
 RESULT_LENGTH = 8000
+_SHARES = (1.0, 0.5, 0.0)
+"""Of the window: a prompt that is too long is tried shorter before anybody hears of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,11 @@ class _Answer:
     was_stopped: bool = False
     failure: Card | None = None
     usage: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
+
+    @property
+    def has_begun(self) -> bool:
+        """Something was shown or done: it must not be done twice."""
+        return bool(self.text or self.calls)
 
     def add(self, text: str) -> str:
         """Append a piece; pieces from before and after a tool call are paragraphs of their own."""
@@ -97,33 +105,38 @@ class Turn:
             await self._record(request)
             yield self._cannot_see(request)
             return
-        message, recall = await asyncio.gather(self._record(request), self._recall(request, request.incoming.text))
-        async with aclosing(self._answer(request, message, recall)) as reply:
-            async for event in reply:
-                yield event
+        async with self._running.turn(request.incoming.place) as stop:
+            message, recall = await asyncio.gather(self._record(request), self._recall(request, request.incoming.text))
+            async with aclosing(self._answer(request, message, recall, stop)) as reply:
+                async for event in reply:
+                    yield event
 
     async def answer(self, request: Request, message: Message) -> Reply:
         """Answer a message of the log; once more, where it has been answered before."""
-        recall = await self._recall(request, message.text)
-        async with aclosing(self._answer(request, message, recall)) as reply:
-            async for event in reply:
-                yield event
+        async with self._running.turn(request.incoming.place) as stop:
+            recall = await self._recall(request, message.text)
+            async with aclosing(self._answer(request, message, recall, stop)) as reply:
+                async for event in reply:
+                    yield event
 
     async def _recall(self, request: Request, text: str) -> Recall:
         return await self._memory.recall(request.audience, request.session.id, text)
 
-    async def _answer(self, request: Request, message: Message, recall: Recall) -> Reply:
+    async def _answer(self, request: Request, message: Message, recall: Recall, stop: asyncio.Event) -> Reply:
         started = time.monotonic()
         answer = _Answer()
-        async with self._running.turn(request.incoming.place) as stop:
+        for share in _SHARES:
             try:
-                model_request = await self._prompt(request, message, recall)
+                model_request = await self._prompt(request, message, recall, share)
                 async with aclosing(self._loop(request, message, model_request, answer, stop)) as pieces:
                     async for piece in pieces:
                         yield Text(piece)
             except ModelError as error:
-                log.warning("turn.model_failed", failure=error.failure, detail=error.detail)
+                log.warning("turn.model_failed", failure=error.failure, detail=error.detail, share=share)
+                if error.failure is Failure.TOO_LONG and share and not answer.has_begun:
+                    continue
                 answer.failure = failures.card(request.say, error, message.id)
+            break
         if answer.stop is StopReason.REFUSED:
             await self._withhold(message)
         for event in self._conclude(request, answer, recall, started):
@@ -131,23 +144,15 @@ class Turn:
 
     async def _record(self, request: Request) -> Message:
         incoming = request.incoming
-        text = incoming.text
-        if incoming.attachments:
-            named = ", ".join(item.name or item.kind for item in incoming.attachments)
-            text = f"[{named}]\n{text}".strip()
-        origin = incoming.origin
-        if incoming.quote:
-            author = f"{incoming.quote_author}: " if incoming.quote_author else ""
-            quoted = "\n".join(f"> {line}" for line in (author + incoming.quote).splitlines())
-            text = f"{quoted}\n\n{text}"
-            origin = Origin.QUOTED if origin is Origin.TYPED else origin
+        written = utterances.write_down(incoming)
         utterance = Utterance(
             session_id=request.session.id,
             role="user",
             speaker=request.user.name,
-            text=text,
+            text=written.text,
             user_id=request.user.id,
-            origin=origin,
+            origin=written.origin,
+            blocks=written.pieces,
             inbox_id=incoming.inbox_ids[0],
             external_ref=incoming.ref or None,
         )
@@ -168,19 +173,21 @@ class Turn:
         text = request.say(key if key in request.say else "cannot-other")
         return Text(text, done=True, record=self._utterance(request, text))
 
-    async def _prompt(self, request: Request, message: Message, recall: Recall) -> ModelRequest:
+    async def _prompt(self, request: Request, message: Message, recall: Recall, share: float) -> ModelRequest:
+        """The whole window, or only a share of it, without recollections, where the whole did not fit."""
         async with self._database.read() as connection:
             count = await message_log.count(connection, message.session_id, before=message.id)
             fallen = prompt.window_start(count, self._settings.window, self._settings.window_max)
-            history = await message_log.newest(connection, message.session_id, count - fallen, before=message.id)
-        earlier = await self._memory.summary_of(request.session.id) if fallen else ""
+            shown = round((count - fallen) * share)
+            history = await message_log.newest(connection, message.session_id, shown, before=message.id)
+        earlier = await self._memory.summary_of(request.session.id) if shown < count else ""
         situation = prompt.Situation(
             name=self._settings.name,
             now=self._local_time(),
             is_private=request.audience.is_private,
             history=history,
             newest=message,
-            recall=recall,
+            recall=recall if share == 1 else replace(recall, recollections=()),
             earlier=earlier,
         )
         specs = [tool.spec for tool in self._tools.values()]

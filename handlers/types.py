@@ -72,6 +72,8 @@ class Incoming:
     """The words of the message replied to; somebody's words, not the sender's."""
     quote_author: str = ""
     attachments: tuple[Attachment, ...] = ()
+    pieces: tuple[tuple[str, str], ...] = ()
+    """Id and words of each message that it was made from, where it was several."""
     ref: str = ""
     """The transport's own id of the message."""
     is_addressed: bool = True
@@ -158,6 +160,9 @@ class Request:
     user: User
     audience: Audience
     session: Session
+    """What it belongs to: of a pressed button, the session of its card."""
+    here: Session
+    """The current session of the place."""
     say: Phrases
     """Every text a person reads, in this person's language."""
     args: str = ""

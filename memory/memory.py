@@ -24,7 +24,7 @@ from memory.scope import Audience
 from memory.storage.database import Database
 from memory.types import Health, MemorySettings, Recall, Receipt
 
-_LONGEST_DEBOUNCE = 12  # times `learn_after`: somebody who never stops writing is learned from all the same
+_LONGEST_DEBOUNCE = 4  # times `learn_after`: somebody who never stops writing is learned from all the same
 _IDLE_SECONDS = 3600.0
 _PROBE_SECONDS = 3.0
 

@@ -114,10 +114,22 @@ class Intake:
             incoming = None
         if incoming is None:
             await self._finish((row.id,))
-        elif hold := self._hold(incoming):
+            return
+        hold = self._hold(incoming)
+        if not self._is_urgent(incoming):
+            self._flush(incoming, hold)
+        if hold:
             self._gather(incoming, hold)
         else:
-            await self._line_up(incoming)
+            self._line_up(incoming)
+
+    def _flush(self, incoming: Incoming, hold: Hold | None) -> None:
+        """What is still being gathered in this place comes before what is said after it."""
+        lane = incoming.place.lane
+        for key, gathering in list(self._gathering.items()):
+            if gathering.parts[0].place.lane == lane and (hold is None or key != hold.key):
+                gathering.timer.cancel()
+                self._gathered(key)
 
     async def _follow(self, old: str, new: str) -> None:
         async with self._database.write() as connection:
@@ -139,10 +151,9 @@ class Intake:
         self._gathering[hold.key] = _Gathering(parts, timer)
 
     def _gathered(self, key: str) -> None:
-        whole = merge(self._gathering.pop(key).parts)
-        self._spawn(self._line_up(whole))
+        self._line_up(merge(self._gathering.pop(key).parts))
 
-    async def _line_up(self, incoming: Incoming) -> None:
+    def _line_up(self, incoming: Incoming) -> None:
         if self._closed:
             return
         if self._is_urgent(incoming):
@@ -237,5 +248,6 @@ def merge(parts: list[Incoming]) -> Incoming:
         inbox_ids=tuple(id for part in parts for id in part.inbox_ids),
         text=text,
         attachments=tuple(item for part in parts for item in part.attachments),
+        pieces=tuple((part.ref, part.text) for part in parts),
         is_addressed=any(part.is_addressed for part in parts),
     )

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-from memory.memory import Memory
-
 from handlers.buttons import answers, chats, facts, forgetting, people
 from handlers.turn import Turn
 from handlers.types import Handler
+from memory.memory import Memory
 from memory.ports import Clock
 from memory.storage.database import Database
 
@@ -22,6 +21,7 @@ def buttons(database: Database, clock: Clock, memory: Memory, turn: Turn) -> Map
         "ask_forget": forgetting.ask(memory),
         "forget_fact": forgetting.forget(memory),
         "leave": forgetting.leave(),
+        "stop_waiting": forgetting.stop_waiting(database),
         "chats_page": chats.page(database),
         "open_chat": chats.open(database),
         "switch_chat": chats.switch(database),

@@ -1,13 +1,12 @@
 """Buttons of one's sessions: open, switch, rename, export, delete."""
 
-from handlers import facts, pages
+from handlers import facts, pages, waiting
 from handlers.types import Button, Card, Handler, Reply, Request, UserError
-from memory.instants import to_ms
 from memory.memory import Memory
 from memory.ports import Clock
-from memory.storage import awaiting, log, sessions
+from memory.storage import log, sessions
 from memory.storage.database import Database
-from memory.types import Session
+from memory.types import Role, Session
 
 
 def page(database: Database) -> Handler:
@@ -53,11 +52,7 @@ def rename(database: Database, clock: Clock) -> Handler:
 
     async def handle(request: Request) -> Reply:
         session = await _chosen(database, request)
-        async with database.write() as connection:
-            await awaiting.wait_for(
-                connection, request.session.id, request.user.id, "rename_chat", {"id": session.id}, to_ms(clock.now())
-            )
-        yield Card(request.say("rename-how"), replaces=request.card)
+        yield await waiting.ask(database, clock, request, "rename_chat", {"id": session.id})
 
     return handle
 
@@ -81,6 +76,7 @@ def export(database: Database) -> Handler:
 def ask_delete(database: Database) -> Handler:
     async def handle(request: Request) -> Reply:
         session = await _chosen(database, request)
+        _check_may_delete(request, session)
         say = request.say
         yes = Button(say("delete-yes"), "delete_chat", {"id": session.id})
         title = session.title or say("chat-untitled")
@@ -92,10 +88,17 @@ def ask_delete(database: Database) -> Handler:
 def delete(database: Database, memory: Memory) -> Handler:
     async def handle(request: Request) -> Reply:
         session = await _chosen(database, request)
+        _check_may_delete(request, session)
         receipt = await memory.forget_session(request.audience, session.id)
         yield Card(facts.receipt_lines(request.say, receipt), replaces=request.card)
 
     return handle
+
+
+def _check_may_delete(request: Request, session: Session) -> None:
+    """A group's chat is not for everyone in it to delete."""
+    if session.user_id != request.user.id and request.user.role not in (Role.OWNER, Role.ADMIN):
+        raise UserError(request.say("chat-not-yours"))
 
 
 async def _chosen(database: Database, request: Request) -> Session:

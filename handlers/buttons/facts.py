@@ -1,11 +1,9 @@
 """Buttons of kept facts: keep, undo, edit, settle a contradiction, look closer."""
 
-from handlers import facts, pages
+from handlers import facts, pages, waiting
 from handlers.types import Button, Card, Handler, Reply, Request, UserError
-from memory.instants import to_ms
 from memory.memory import Memory
 from memory.ports import Clock
-from memory.storage import awaiting
 from memory.storage.database import Database
 
 
@@ -33,16 +31,7 @@ def edit(database: Database, clock: Clock) -> Handler:
     """Ask for the new words; the next message is them."""
 
     async def handle(request: Request) -> Reply:
-        async with database.write() as connection:
-            await awaiting.wait_for(
-                connection,
-                request.session.id,
-                request.user.id,
-                "edit_fact",
-                {"id": request.data["id"]},
-                to_ms(clock.now()),
-            )
-        yield Card(request.say("edit-how"), replaces=request.card)
+        yield await waiting.ask(database, clock, request, "edit_fact", {"id": request.data["id"]})
 
     return handle
 

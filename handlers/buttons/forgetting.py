@@ -1,9 +1,10 @@
 """Buttons that ask and the one that erases."""
 
-from memory.memory import Memory
-
 from handlers import facts
 from handlers.types import Card, Handler, Reply, Request, UserError
+from memory.memory import Memory
+from memory.storage import awaiting
+from memory.storage.database import Database
 
 
 def ask(memory: Memory) -> Handler:
@@ -36,6 +37,17 @@ def leave() -> Handler:
     """No: nothing happens, and the card says so."""
 
     async def handle(request: Request) -> Reply:
+        yield Card(request.say("left"), replaces=request.card)
+
+    return handle
+
+
+def stop_waiting(database: Database) -> Handler:
+    """Cancel: the next message is an ordinary one again."""
+
+    async def handle(request: Request) -> Reply:
+        async with database.write() as connection:
+            await awaiting.stop_waiting(connection, request.here.id, request.user.id)
         yield Card(request.say("left"), replaces=request.card)
 
     return handle

@@ -57,13 +57,6 @@ async def find(connection: AsyncConnection, inbox_id: int, role: str) -> Message
     return _message(row) if row else None
 
 
-async def by_external_ref(connection: AsyncConnection, session_id: int, external_ref: str) -> Message | None:
-    """The person's message that a transport knows under this id."""
-    query = durable(session_id).where(messages.c.external_ref == external_ref)
-    row = (await connection.execute(query)).mappings().first()
-    return _message(row) if row else None
-
-
 async def by_id(connection: AsyncConnection, message_id: int) -> Message | None:
     row = (await connection.execute(sa.select(messages).where(messages.c.id == message_id))).mappings().first()
     return _message(row) if row else None

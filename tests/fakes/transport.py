@@ -98,7 +98,7 @@ class RecordingTransport:
             chat_kind="user" if payload.get("group") else "ai",
             text=payload["text"],
             quote=payload.get("quote", ""),
-            ref=row.external_id,
+            ref=payload.get("ref", row.external_id),
             is_edit=bool(payload.get("edit")),
             press=Press(payload["token"], str(payload.get("card", ""))) if "token" in payload else None,
         )

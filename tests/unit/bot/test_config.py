@@ -193,13 +193,13 @@ def test_a_missing_secret_names_the_file_the_key_and_the_remedy(file: Path) -> N
 def test_the_command_line_ends_with_2(
     command: str, file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    file.write_text("[memory]\nwindwo = 3\n", encoding="utf-8")
+    file.write_text("[memory]\nwindowx = 3\n", encoding="utf-8")
     monkeypatch.setattr("sys.argv", ["merk", command, "--config", str(file)])
     with pytest.raises(SystemExit) as ended:
         cli.main()
     assert ended.value.code == 2
     said = "".join(capsys.readouterr())
-    assert f"{file}: memory.windwo: unknown key" in said
+    assert f"{file}: memory.windowx: unknown key" in said
     assert "Traceback" not in said
 
 

@@ -210,6 +210,16 @@ async def test_p39_a_split_paste_is_one_turn(start: Start) -> None:
         assert await inbox.open_rows(connection, "fake") == []
 
 
+async def test_p39_what_is_said_after_a_held_message_is_answered_after_it(start: Start) -> None:
+    transport = RecordingTransport()
+    transport.holds = {"aaaa": Hold("paste", 5), "albu": Hold("album", 5)}
+    life = await start(transport)
+    for text in ("aaaa", "album", "/newchat"):
+        await life.say(text)
+    await life.settle()
+    assert transport.texts() == ["You said aaaa", "You said album", "You said /newchat"]
+
+
 async def test_a_short_message_alone_is_not_held(start: Start) -> None:
     transport = RecordingTransport()
     transport.holds = {"rest": Hold("paste", 0.0)}
