@@ -14,7 +14,7 @@ from bot.config import Settings
 from bot.errors import CommandError
 from bot.providers import Chosen
 from bot.schedule import Schedule
-from bot.transports.base import Transport
+from bot.transports.base import Fault, SendError, Transport
 from bot.transports.delivery import Delivery
 from bot.transports.intake import Intake
 from bot.transports.limiter import Limiter
@@ -42,6 +42,9 @@ log = structlog.get_logger(__name__)
 
 INBOX_DAYS = 14  # update ids are recognised for so long; a transport may start them anew after a quiet week
 OUTBOX_DAYS = 14
+THREAD_TRIES = 3
+THREAD_PAUSE_SECONDS = 1.0
+THREAD_PATIENCE_SECONDS = 10.0  # a longer silence that a transport asks for is not waited out for a thread
 
 
 def database_path(settings: Settings) -> Path:
@@ -80,13 +83,28 @@ def make_memory(settings: Settings, clock: Clock, database: Database, chosen: Ch
 
 
 class _Threads:
-    """Opens threads on the transport of a place."""
+    """Opens threads on the transport of a place, at the pace of its chat. Whatever fails, there is just no thread."""
 
-    def __init__(self, transports: dict[str, Transport]) -> None:
+    def __init__(self, transports: dict[str, Transport], limiter: Limiter) -> None:
         self._transports = transports
+        self._limiter = limiter
 
     async def open_thread(self, place: Place, title: str) -> str | None:
-        return await self._transports[place.transport].open_thread(place, title)
+        transport = self._transports[place.transport]
+        for attempt in range(THREAD_TRIES):
+            await self._limiter.wait(place.chat, transport.pace(place))
+            try:
+                return await transport.open_thread(place, title)
+            except SendError as error:
+                # after UNKNOWN an empty thread may stay behind: better than a second one
+                log.warning("threads.not_opened", fault=error.fault, retry_after=error.retry_after)
+                if error.fault is Fault.LATER:
+                    self._limiter.block(place.chat, error.retry_after)
+                if error.fault not in (Fault.LATER, Fault.UNSENT) or error.retry_after > THREAD_PATIENCE_SECONDS:
+                    return None
+            if attempt + 1 < THREAD_TRIES:
+                await asyncio.sleep(THREAD_PAUSE_SECONDS)
+        return None
 
 
 class App:
@@ -118,7 +136,7 @@ class App:
             running=running,
             settings=TurnSettings(settings.tenant.name, settings.tenant.timezone, section.window, section.window_max),
         )
-        threads = _Threads(self._transports)
+        threads = _Threads(self._transports, self.delivery.limiter)
         self.commands: list[Command] = commands(database, self._clock, memory, running, threads)
         self._dispatcher = Dispatcher(
             database,

@@ -1,6 +1,7 @@
 """The command line: parse, call, answer. Heavy parts are imported by the command that needs them."""
 
 import asyncio
+import importlib
 import json
 import os
 import signal
@@ -217,21 +218,33 @@ def turn(
     as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/turn.json.")] = False,
 ) -> None:
     """Time Merk's own part of a turn."""
+    measured = _benchmark("turn")
+    sizes = sorted({size for size in (1000, 10_000) if size < messages} | {messages})
+    _tell("turn", measured, asyncio.run(measured.measure(sizes)), as_json=as_json)
+
+
+@bench.command()
+def kill(
+    count: Annotated[int, typer.Option(help="How often to kill.")] = 200,
+    seed: Annotated[int, typer.Option(help="Which random points.")] = 20261130,
+    as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/kill.json.")] = False,
+) -> None:
+    """Kill a running conversation at random points and count what was lost or answered twice."""
+    measured = _benchmark("kill")
+    _tell("kill", measured, asyncio.run(measured.measure(count, seed)), as_json=as_json)
+
+
+def _benchmark(name: str) -> Any:
     try:
-        from bench import turn as measured  # noqa: PLC0415
+        return importlib.import_module(f"bench.{name}")
     except ImportError as error:
         raise CommandError("Benchmarks are in the repository only: clone it, then `make bench`.") from error
 
-    sizes = sorted({size for size in (1000, 10_000) if size < messages} | {messages})
-    result = asyncio.run(measured.measure(sizes))
+
+def _tell(name: str, measured: Any, result: dict[str, object], *, as_json: bool) -> None:
     typer.echo(measured.table(result))
     if as_json:
-        typer.echo(f"written to {_write_result('turn', result)}")
-
-
-def _write_result(name: str, result: dict[str, object]) -> Path:
-    """Keep figures beside the benchmarks."""
-    target = Path("bench") / "results" / f"{name}.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
-    return target
+        target = Path("bench") / "results" / f"{name}.json"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        typer.echo(f"written to {target}")

@@ -6,7 +6,8 @@ is left to do after it (vectors, disk) is noted in the same transaction and fini
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
 
 import sqlalchemy as sa
 import structlog
@@ -18,7 +19,7 @@ from memory.kinds.summaries import store as summary_store
 from memory.kinds.summaries.indexing import SummaryIndex
 from memory.ports import Clock
 from memory.scope import Audience, seen_by
-from memory.storage import erasure, lexical
+from memory.storage import erasure, kept, lexical, making
 from memory.storage.backups import backups_of
 from memory.storage.database import Database
 from memory.storage.tables import facts, kept_values, messages, sessions, summaries
@@ -28,6 +29,10 @@ from memory.types import Recall, Receipt
 
 UNSWEPT = "memory.unswept"
 """kept_values: the owners whose vectors are still to be cleared after a forget."""
+
+RECEIPT = "memory.receipt."
+"""kept_values: what a forget erased, in figures, by the key of whoever asked for it."""
+_RECEIPT_MS = 24 * 60 * 60 * 1000
 
 RecallAgain = Callable[[Audience, int, str], Awaitable[Recall]]
 
@@ -51,6 +56,7 @@ class Doomed:
             facts=mine.facts + more.facts,
             messages_redacted=mine.messages_redacted + more.messages_redacted,
             summaries=mine.summaries + more.summaries,
+            summaries_anew=mine.summaries_anew + more.summaries_anew,
             pending=mine.pending + more.pending,
             texts=(*mine.texts, *more.texts),
         )
@@ -66,23 +72,37 @@ class Forgetting:
         self._index = index
         self._recall = recall
 
-    async def facts(self, audience: Audience, fact_ids: Sequence[int]) -> Receipt:
-        """Forget facts of this audience, and every place where they are said. Unknown ids change nothing."""
+    async def facts(self, audience: Audience, fact_ids: Sequence[int], key: str | None = None) -> Receipt:
+        """Forget facts of this audience, and every place where they are said. Unknown ids change nothing.
+
+        `key` names the request: asked again with it, after a crash, this returns the receipt of the first time.
+        """
         async with self._database.write() as connection:
             doomed = await self.remove_facts(connection, audience, fact_ids)
+            if doomed is not None:
+                await self._keep_receipt(connection, key, doomed.receipt)
         if doomed is None:
-            return Receipt()
-        receipt = await self.follow_up(doomed)
-        return await self._prove(audience, doomed, receipt)
+            return await self._kept_receipt(key)
+        receipt = await self._prove(audience, doomed, await self.follow_up(doomed))
+        await self._complete_receipt(key, receipt)
+        return receipt
 
-    async def session(self, audience: Audience, session_id: int) -> Receipt:
-        """Forget a session of this audience: messages, summary, vector, buttons and whatever waits to be sent."""
+    async def session(self, audience: Audience, session_id: int, key: str | None = None) -> Receipt:
+        """Forget a session of this audience: messages, summary, vector, buttons and whatever waits to be sent.
+
+        `key` as in `facts`.
+        """
         async with self._database.write() as connection:
             query = sa.select(sessions.c.id).where(sessions.c.id == session_id, seen_by(sessions.c.owner, audience))
-            if (await connection.execute(query)).first() is None:
-                return Receipt()
-            doomed = await self.remove_sessions(connection, [session_id])
-        return await self.follow_up(doomed)
+            doomed = None
+            if (await connection.execute(query)).first() is not None:
+                doomed = await self.remove_sessions(connection, [session_id])
+                await self._keep_receipt(connection, key, doomed.receipt)
+        if doomed is None:
+            return await self._kept_receipt(key)
+        receipt = await self.follow_up(doomed)
+        await self._complete_receipt(key, receipt)
+        return receipt
 
     async def remove_sessions(self, connection: AsyncConnection, session_ids: Sequence[int]) -> Doomed:
         """Delete sessions with all that hangs on them; facts stay, without pointing at messages that are gone."""
@@ -95,7 +115,10 @@ class Forgetting:
         await connection.execute(sessions.delete().where(sessions.c.id.in_(list(owner_of))))
         await unlink_sources(connection, set(owner_of.values()), message_ids)
         doomed.receipt = replace(
-            doomed.receipt, messages_redacted=len(message_ids), pending=doomed.receipt.pending + pending
+            doomed.receipt,
+            messages_redacted=len(message_ids),
+            summaries_anew=0,
+            pending=doomed.receipt.pending + pending,
         )
         return doomed
 
@@ -121,9 +144,14 @@ class Forgetting:
         )
 
     async def sweep(self) -> None:
-        """Finish what a crash or a silent index left of earlier forgets."""
+        """Finish what a crash or a silent index left of earlier forgets; drop what was noted of them long ago."""
         async with self._database.read() as connection:
             owners = await _unswept(connection)
+            has_old = (await connection.execute(sa.select(kept_values.c.key).where(self._is_old_receipt()))).first()
+        if has_old or making.is_anything_noted():
+            async with self._database.write() as connection:
+                await connection.execute(kept_values.delete().where(self._is_old_receipt()))
+                await making.let_go(connection)
         try:
             for owner in owners:
                 await self._index.drop(owner, [])
@@ -142,9 +170,10 @@ class Forgetting:
         ids = [row["id"] for row in rows]
         await connection.execute(facts.delete().where(facts.c.id.in_(ids)))
         lines = await erasure.lines_of(connection, audience.visible)
-        kept = await _texts_in_force(connection, audience)
+        kept_texts = await _texts_in_force(connection, audience)
         # a thread, so that a log of years holds nobody's answer up
-        tellings, texts = await asyncio.to_thread(_decide, rows, kept, lines)
+        tellings, texts = await asyncio.to_thread(_decide, rows, kept_texts, lines)
+        making.note(connection, [row["id"] for row in await erasure.inbox_of(connection, audience)], tellings)
 
         def rewrite(text: str, is_told: bool) -> str:
             return redact(tellings, text, is_strict=is_told)
@@ -182,7 +211,8 @@ class Forgetting:
         after = int((await connection.execute(held)).scalar_one())
         await lexical.optimize(connection)
         await self._mark_unswept(connection, owners)
-        return Doomed(by_owner, Receipt(summaries=before - after, pending=pending))
+        gone = before - after
+        return Doomed(by_owner, Receipt(summaries=gone, summaries_anew=gone, pending=pending))
 
     async def _prove(self, audience: Audience, doomed: Doomed, receipt: Receipt) -> Receipt:
         """Recall what was forgotten: nothing may come back (pitfall P26)."""
@@ -194,6 +224,34 @@ class Forgetting:
                 log.error("forget.came_back", places=len(found))
                 return replace(receipt, unfinished=(*receipt.unfinished, "recall"))
         return receipt
+
+    # --- receipts that outlive a crash --------------------------------------------------------------
+
+    async def _keep_receipt(self, connection: AsyncConnection, key: str | None, receipt: Receipt) -> None:
+        if key is not None:
+            figures = asdict(replace(receipt, texts=()))  # what was forgotten is stored nowhere
+            await kept.put(connection, RECEIPT + key, figures, self._now())
+
+    async def _complete_receipt(self, key: str | None, receipt: Receipt) -> None:
+        if key is not None:
+            async with self._database.write() as connection:
+                await self._keep_receipt(connection, key, receipt)
+
+    async def _kept_receipt(self, key: str | None) -> Receipt:
+        """What the first call with this key erased; nothing where there was none."""
+        if key is None:
+            return Receipt()
+        await self.sweep()
+        async with self._database.read() as connection:
+            figures: dict[str, Any] | None = await kept.load(connection, RECEIPT + key)
+            is_unswept = bool(await _unswept(connection))
+        if figures is None:
+            return Receipt()
+        figures |= {"texts": (), "backups": tuple(figures["backups"])}
+        return Receipt(**figures | {"unfinished": ("index",) if is_unswept else ()})
+
+    def _is_old_receipt(self) -> sa.ColumnElement[bool]:
+        return sa.and_(kept_values.c.key.startswith(RECEIPT), kept_values.c.updated_at < self._now() - _RECEIPT_MS)
 
     # --- what is still to be done -----------------------------------------------------------------
 

@@ -5,6 +5,7 @@ Rule: an answer never waits for it. What does not work is named by `health` and 
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,10 +24,13 @@ from memory.recall.recaller import Recaller
 from memory.scope import Audience
 from memory.storage.database import Database
 from memory.types import Health, MemorySettings, Recall, Receipt
+from memory.words import content_words
 
 _LONGEST_DEBOUNCE = 4  # times `learn_after`: somebody who never stops writing is learned from all the same
 _IDLE_SECONDS = 3600.0
 _PROBE_SECONDS = 3.0
+_OPENING_SECONDS = 5.0
+"""How long a question that comes while things are being opened waits for them (loading a model takes 1 to 2 s)."""
 
 log = structlog.get_logger(__name__)
 
@@ -56,18 +60,35 @@ class Memory:
         self._forgetting = Forgetting(database, clock, self._index, self._recaller.recall)
         self._people = People(database, clock, self._forgetting)
         self._woken = asyncio.Event()
+        self._is_ready = asyncio.Event()
+        self._is_ready.set()
 
     async def open(self) -> None:
-        """Open the index and take up what was left: leases of a dead process, unfinished forgets. Never raises for
-        the index: without it recall goes by words, and it is tried again later.
+        """Open the index, warm the embedder and take up what was left: leases of a dead process, unfinished forgets.
+        Never raises for index or embedder: without them recall goes by words, and they are tried again later.
         """
-        await self._summaries.start()
-        await self._index.open()
+        self._is_ready.clear()
+        try:
+            await self._summaries.start()
+            await asyncio.gather(self._index.open(), self._warm_embedder())
+        finally:
+            self._is_ready.set()
         await self._forgetting.sweep()
         self.wake()
 
+    async def _warm_embedder(self) -> None:
+        """Make its first call here: that is the one which loads a model."""
+        try:
+            await self._embedder.embed_query("ok")
+        except EmbedderError as error:
+            log.warning("memory.embedder_silent", error=type(error).__name__)
+
     async def recall(self, audience: Audience, session_id: int, text: str) -> Recall:
         """What bears on `text`: facts in full and at most three earlier sessions. Never raises."""
+        if content_words(text):
+            with suppress(TimeoutError):  # then it goes by words
+                async with asyncio.timeout(_OPENING_SECONDS):
+                    await self._is_ready.wait()
         try:
             return await self._recaller.recall(audience, session_id, text)
         except Exception as error:  # noqa: BLE001 - an answer without memory is better than none
@@ -109,6 +130,8 @@ class Memory:
                 await self.learn()
                 # words that were taken out of a row since then are still in the pages from before
                 await self._database.flush_deleted()
+            except (OSError, SQLAlchemyError) as error:  # the disk: a matter for whoever runs this, not for the code
+                log.warning("learn.failed", error=type(error).__name__)
             except Exception as error:
                 log.exception("learn.failed", error=type(error).__name__)
 
@@ -127,13 +150,17 @@ class Memory:
 
     # --- forgetting -------------------------------------------------------------------------------
 
-    async def forget_facts(self, audience: Audience, fact_ids: Sequence[int]) -> Receipt:
-        """Forget facts and every place where they are said; the receipt is counted from the stores."""
-        return await self._forgotten(await self._forgetting.facts(audience, fact_ids))
+    async def forget_facts(self, audience: Audience, fact_ids: Sequence[int], *, key: str | None = None) -> Receipt:
+        """Forget facts and every place where they are said; the receipt is counted from the stores.
 
-    async def forget_session(self, audience: Audience, session_id: int) -> Receipt:
-        """Forget a session: messages, state, summary, vectors, buttons."""
-        return await self._forgotten(await self._forgetting.session(audience, session_id))
+        `key` names the request: asked again with it within a day, this returns the receipt of the first time, without
+        `texts`.
+        """
+        return await self._forgotten(await self._forgetting.facts(audience, fact_ids, key))
+
+    async def forget_session(self, audience: Audience, session_id: int, *, key: str | None = None) -> Receipt:
+        """Forget a session: messages, state, summary, vectors, buttons. `key` as in `forget_facts`."""
+        return await self._forgotten(await self._forgetting.session(audience, session_id, key))
 
     async def erase_user(self, user_id: int) -> Receipt:
         """Erase a person altogether."""

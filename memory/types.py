@@ -106,6 +106,15 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """The facts that a few words mean, best first."""
+
+    facts: tuple[Fact, ...] = ()
+    by_words: bool = True
+    """False: none has the words, these are near in meaning. A guess, to be offered one by one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Remembered:
     """The outcome of keeping a fact, told from the stored row."""
 
@@ -150,6 +159,8 @@ class Receipt:
     facts: int = 0
     messages_redacted: int = 0
     summaries: int = 0
+    summaries_anew: int = 0
+    """How many of the summaries are of sessions that are still there: they are made anew from what remains."""
     vectors: int = 0
     pending: int = 0
     backups: tuple[str, ...] = ()
@@ -201,6 +212,7 @@ __all__ = [
     "Audience",
     "Fact",
     "FactRefused",
+    "Found",
     "Health",
     "MemorySettings",
     "Message",

@@ -88,6 +88,9 @@ class Fault(StrEnum):
     FORMAT = "format"
     """Refused as formatted: once more as plain text."""
     NO_THREAD = "no_thread"
+    """The thread is gone."""
+    THREAD_CLOSED = "thread_closed"
+    """The thread is there, and nobody may write in it for now."""
     NO_MESSAGE = "no_message"
     """The message to edit is not there any more."""
     NO_CHAT = "no_chat"
@@ -95,6 +98,7 @@ class Fault(StrEnum):
     MOVED = "moved"
     """The chat has a new id: `detail` is it."""
     REFUSED = "refused"
+    """Never delivered, whatever is tried."""
 
 
 class SendError(Exception):

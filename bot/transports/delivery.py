@@ -1,10 +1,12 @@
 """The one engine for every send: outbox rows in the order of their place, each message of a row once.
 
-A row says `sending` before the call and keeps the message's id after it. What was `sending` when the process died
-is resent only where the transport recognises repeats; elsewhere the person is offered it by a card.
+A row says `sending` before the call and keeps the message's id after it. An answer that was `sending` when the process
+died is resent only where the transport recognises repeats; elsewhere the person is offered it by a card. What is no
+answer is sent again: a second card or notice harms nobody.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -24,11 +26,20 @@ from memory.storage.outbox import OutboxRow
 log = structlog.get_logger(__name__)
 
 Offer = Callable[[OutboxRow], Awaitable[Card]]
-"""What to say to a person whose answer may not have arrived; words are the handlers' business."""
+"""What to say to a person whose answer did not arrive, or may not have; words are the handlers' business.
+
+The row's `error` says why: `unknown` (it may have), `no_thread` and `thread_closed` (it waits) come with a button;
+after any other reason the row has failed, and there is nothing to show.
+"""
 
 LOST_THREAD_TRIES = 3  # one such error is no proof that a thread is gone (pitfall P37)
 LOOK_SECONDS = 5  # another process (`merk approve`) may have left a row
 PATIENCE_SECONDS = (1, 2, 5, 10, 30, 60)
+LONGEST_WAIT_SECONDS = 300  # kept with a row; what is further away was written before the clock was set back
+LOOK_AGAIN_SECONDS = 60
+MOST_STUMBLES = 3
+BROKEN = "broken"
+"""The `error` of a row that this program could not send for a fault of its own."""
 
 
 class Delivery:
@@ -44,6 +55,8 @@ class Delivery:
         self._offer = offer
         self._work = asyncio.Event()
         self._lanes: dict[str, asyncio.Task[None]] = {}
+        self._stumbles: Counter[int] = Counter()
+        """Failures that no transport reports, row by row."""
         self._renewed: set[str] = set()
         """Lanes that got new rows while they may have been on their way out."""
         self._closing = False
@@ -106,22 +119,50 @@ class Delivery:
     async def _work_lane(self, transport: str, lane: str) -> None:
         try:
             while not self._closing and (row := await self._next(transport, lane)) is not None:
-                wait = (row.not_before - to_ms(self._clock.now())) / 1000
-                if wait > 0:
-                    await asyncio.sleep(wait)
-                await self._deliver(row)
+                if (wait := self._wait(row)) > 0:
+                    await asyncio.sleep(min(wait, LOOK_AGAIN_SECONDS))
+                else:
+                    await self._try(row)
         except Exception:
-            # one lane's trouble must not stop the others; a row that was being sent must not go out again unasked
+            # the store itself: no row is to blame, and none can be changed; the other lanes go on
             log.exception("delivery.lane_failed", lane=lane)
             await asyncio.sleep(1)
-            in_flight = [row for row in await self._in_flight(transport) if row.lane == lane]
-            await self._doubt(self._transports[transport], in_flight)
             self._work.set()
         finally:
             del self._lanes[lane]
             if lane in self._renewed:
                 self._renewed.discard(lane)
                 self._start_lane(transport, lane)
+
+    def _wait(self, row: OutboxRow) -> float:
+        """Seconds until the row may be sent."""
+        wait = (row.not_before - to_ms(self._clock.now())) / 1000
+        return wait if wait <= LONGEST_WAIT_SECONDS else 0.0
+
+    async def _try(self, row: OutboxRow) -> None:
+        try:
+            await self._deliver(row)
+        except Exception:
+            log.exception("delivery.stumbled", row=row.id, lane=row.lane)
+            await self._stumble(row)
+        else:
+            self._stumbles.pop(row.id, None)
+
+    async def _stumble(self, row: OutboxRow) -> None:
+        """Try again with patience, but not for ever; what was being sent must not go out again unasked."""
+        self._stumbles[row.id] += 1
+        transport = self._transports[row.transport]
+        if self._stumbles[row.id] < MOST_STUMBLES:
+            await self._doubt(transport, [each for each in await self._in_flight(transport.name) if each.id == row.id])
+            not_before = self._in(PATIENCE_SECONDS[self._stumbles[row.id] - 1])
+            async with self._database.write() as connection:
+                await outbox.change(connection, row.id, not_before=not_before)
+            return
+        del self._stumbles[row.id]
+        log.error("delivery.given_up", row=row.id, lane=row.lane)
+        async with self._database.write() as connection:  # at once, for what tells the person may be what fails
+            await outbox.change(connection, row.id, status="failed", error=BROKEN)
+        await self._set_aside(row, "failed", BROKEN)
 
     async def _next(self, transport: str, lane: str) -> OutboxRow | None:
         async with self._database.read() as connection:
@@ -132,14 +173,14 @@ class Delivery:
             return await outbox.in_flight(connection, transport)
 
     async def _doubt(self, transport: Transport, rows: list[OutboxRow]) -> None:
-        status = "pending" if transport.resends_safely else "doubtful"
         async with self._database.write() as connection:
             for row in rows:
+                status = "pending" if _may_repeat(transport, row) else "doubtful"
                 await outbox.change(connection, row.id, status=status)
 
     async def _deliver(self, row: OutboxRow) -> None:
         if row.status == "doubtful":
-            await self._set_aside(row)
+            await self._set_aside(row, "unknown", Fault.UNKNOWN)
             return
         transport = self._transports[row.transport]
         assert row.event is not None
@@ -174,14 +215,16 @@ class Delivery:
         try:
             await transport.edit(place, ref, part)
         except SendError as error:
-            if error.fault is Fault.FORMAT:
-                await transport.edit(place, ref, replace(part, body=None))
-            elif error.fault is Fault.NO_MESSAGE:
-                return ()
-            elif error.fault is Fault.UNKNOWN:
-                raise SendError(Fault.UNSENT, error.detail) from error  # the same edit twice changes nothing
-            else:
-                raise
+            match error.fault:
+                case Fault.FORMAT if part.body is not None:
+                    return await self._replace(transport, place, ref, replace(part, body=None))
+                case Fault.FORMAT | Fault.REFUSED | Fault.NO_MESSAGE:
+                    log.warning("delivery.not_edited", fault=error.fault)
+                    return ()
+                case Fault.UNKNOWN:
+                    raise SendError(Fault.UNSENT, error.detail) from error  # the same edit twice changes nothing
+                case _:
+                    raise
         return (ref,)
 
     async def _send_part(
@@ -209,56 +252,51 @@ class Delivery:
         match error.fault:
             case Fault.LATER:
                 self.limiter.block(place.chat, error.retry_after)
-                await self._again(row, error.retry_after)
-            case Fault.UNSENT:
+                await self._again(row, min(error.retry_after, LONGEST_WAIT_SECONDS))
+            case Fault.UNKNOWN if not _may_repeat(self._transports[row.transport], row):
+                await self._set_aside(row, "unknown", error.fault)
+            case Fault.UNSENT | Fault.UNKNOWN:
                 await self._again(row, PATIENCE_SECONDS[min(row.attempts, len(PATIENCE_SECONDS) - 1)])
-            case Fault.UNKNOWN if self._transports[row.transport].resends_safely:
-                await self._again(row, 1)
-            case Fault.UNKNOWN:
-                await self._set_aside(row)
             case Fault.NO_THREAD if row.attempts + 1 < LOST_THREAD_TRIES:
                 await self._again(row, 2)
-            case Fault.NO_THREAD:
-                await self._move_out(row)
-            case Fault.MOVED:
+            case Fault.NO_THREAD | Fault.THREAD_CLOSED if place.thread:
+                await self._move_out(row, error.fault)
+            case Fault.MOVED if error.detail != place.chat:
                 await self._follow(row, error.detail)
-            case _:
+            case Fault.NO_CHAT:
                 async with self._database.write() as connection:
                     await outbox.change(connection, row.id, status="failed", error=error.fault)
+            case _:
+                await self._set_aside(row, "failed", error.fault)
 
     async def _again(self, row: OutboxRow, seconds: float) -> None:
-        not_before = to_ms(self._clock.now()) + round(seconds * 1000)
+        not_before, attempts = self._in(seconds), row.attempts + 1
         async with self._database.write() as connection:
-            await outbox.change(connection, row.id, status="pending", not_before=not_before, attempts=row.attempts + 1)
+            await outbox.change(connection, row.id, status="pending", not_before=not_before, attempts=attempts)
 
-    async def _set_aside(self, row: OutboxRow) -> None:
-        """Nobody knows whether it arrived: offer it."""
-        card = await self._offer(row) if row.user_id is not None else None
+    def _in(self, seconds: float) -> int:
+        return to_ms(self._clock.now()) + round(seconds * 1000)
+
+    async def _set_aside(self, row: OutboxRow, status: str, reason: str, place: Place | None = None) -> None:
+        """Stop trying, and say why: what has failed is worth a word if it was an answer, what waits is offered."""
+        place = place or _place(row)
+        is_told = row.user_id is not None and (status == "unknown" or _is_answer(row))
+        card = await self._offer(replace(row, error=reason)) if is_told else None
+        where = {"chat": place.chat, "thread": place.thread}
         async with self._database.write() as connection:
-            await outbox.change(connection, row.id, status="unknown")
+            await outbox.change(connection, row.id, status=status, error=reason, place=where, lane=place.lane)
             if card is not None:
-                await post(connection, _context(row, _place(row)), [card], to_ms(self._clock.now()))
+                await post(connection, _context(row, place), [card], to_ms(self._clock.now()))
         self.wake()
 
-    async def _move_out(self, row: OutboxRow) -> None:
-        """The thread is gone: never slip its answer into the main chat, offer it there."""
-        main = replace(_place(row), thread="")
-        card = await self._offer(row) if row.user_id is not None else None
-        async with self._database.write() as connection:
-            chat = await sessions.chat_id(connection, row.transport, main.chat)
-            if chat is not None:
-                await sessions.forget_thread(connection, chat, row.place["thread"])
-            await outbox.change(
-                connection,
-                row.id,
-                status="unknown",
-                place={"chat": main.chat, "thread": ""},
-                lane=main.lane,
-                error=Fault.NO_THREAD,
-            )
-            if card is not None:
-                await post(connection, _context(row, main), [card], to_ms(self._clock.now()))
-        self.wake()
+    async def _move_out(self, row: OutboxRow, fault: Fault) -> None:
+        """Nothing can be written in the thread: never slip its answer into the main chat, offer it there."""
+        if fault is Fault.NO_THREAD:
+            async with self._database.write() as connection:
+                chat = await sessions.chat_id(connection, row.transport, row.place["chat"])
+                if chat is not None:
+                    await sessions.forget_thread(connection, chat, row.place["thread"])
+        await self._set_aside(row, "unknown", fault, replace(_place(row), thread=""))
 
     async def _follow(self, row: OutboxRow, new_chat: str) -> None:
         """The chat has a new id: so have its sessions and this row."""
@@ -268,6 +306,16 @@ class Delivery:
             await outbox.change(
                 connection, row.id, status="pending", place={"chat": new_chat, "thread": place.thread}, lane=place.lane
             )
+        self.wake()
+
+
+def _may_repeat(transport: Transport, row: OutboxRow) -> bool:
+    """True where nobody is harmed by a message that arrives twice, or it cannot arrive twice."""
+    return transport.resends_safely or not _is_answer(row)
+
+
+def _is_answer(row: OutboxRow) -> bool:
+    return row.event is not None and (row.event["kind"] == "text" or row.event["file"] is not None)
 
 
 def _place(row: OutboxRow) -> Place:

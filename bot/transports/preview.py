@@ -114,7 +114,14 @@ class Previewer:
         draft = Draft(self._place.transport, place, self._place.lane, None, inbox_id=self._inbox_id, status="opening")
         async with self._database.write() as connection:
             self._row = await outbox.add(connection, draft, to_ms(self._clock.now()))
-        ref = await self._transport.send(self._place, part, f"{self._row}-0")
+        try:
+            ref = await self._transport.send(self._place, part, f"{self._row}-0")
+        except SendError as error:
+            if error.fault is not Fault.UNKNOWN:  # certainly not there: the answer is a message like any other
+                async with self._database.write() as connection:
+                    await outbox.remove(connection, self._row)
+                self._row = None
+            raise
         self._ref = ref
         async with self._database.write() as connection:
             await outbox.change(connection, self._row, status="streaming", refs=(ref,))

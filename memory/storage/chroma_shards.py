@@ -4,6 +4,7 @@ One rule: all of it runs on the one worker thread of `memory.storage.chroma`.
 """
 
 import ctypes
+import errno
 import fcntl
 import os
 import re
@@ -33,6 +34,8 @@ _HNSW: Final = {"hnsw": {"space": "cosine", "ef_search": 200, "sync_threshold": 
 """Below 50 the threshold corrupts, at Chroma's 1000 the write log is hardly ever purged (200 collections)."""
 
 _M_MMAP_THRESHOLD: Final = -3  # glibc's malloc.h
+
+_PASSING: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EROFS))
 
 _REBUILT: Final = "-new"
 """Suffix of a shard that is being rebuilt."""
@@ -117,6 +120,9 @@ class Shards:
             files.remove_orphans(self._directory)
             self._start()
         except Exception as error:  # noqa: BLE001 - whatever damage looks like, SQL is the truth and can rebuild
+            if _is_passing(error):
+                self._stop()
+                raise IndexUnavailable(f"{type(error).__name__}: {error}") from error
             log.warning("index.recreated", directory=str(self._directory), error=f"{type(error).__name__}: {error}")
             self._stop()
             self._wipe()
@@ -365,6 +371,15 @@ def _return_large_blocks() -> None:
     """
     with suppress(AttributeError):
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, 128 * 1024)
+
+
+def _is_passing(error: Exception) -> bool:
+    """Say whether it tells of the process or the machine, not of damage: an executor that is being shut down, a full
+    disk, no memory or no file handle left.
+    """
+    if isinstance(error, RuntimeError):
+        return "shutdown" in str(error)
+    return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _PASSING)
 
 
 def _split(key: str) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.instants import from_ms
 from memory.secrets import redact_secrets
+from memory.storage.making import without_forgotten
 from memory.storage.tables import messages
 from memory.types import Message, Origin, Utterance
 
@@ -27,8 +28,10 @@ _APPEND = (
 
 async def append(connection: AsyncConnection, utterance: Utterance, now: int) -> Message:
     """Store one utterance. The same side of the same inbox row is stored once."""
-    text = redact_secrets(utterance.text)[0]  # keys and card numbers are kept nowhere (pitfall P24)
-    values = asdict(utterance) | {"text": text, "created_at": now}
+    said = without_forgotten(connection, utterance.inbox_id, utterance.text)
+    blocks = without_forgotten(connection, utterance.inbox_id, utterance.blocks)
+    text = redact_secrets(said)[0]  # keys and card numbers are kept nowhere (pitfall P24)
+    values = asdict(utterance) | {"text": text, "blocks": blocks, "created_at": now}
     stored = await connection.execute(_APPEND, values)
     row_id = stored.scalar_one_or_none()
     if row_id is None:
@@ -43,7 +46,7 @@ async def append(connection: AsyncConnection, utterance: Utterance, now: int) ->
         speaker=utterance.speaker,
         text=text,
         origin=utterance.origin,
-        blocks=utterance.blocks,
+        blocks=blocks,
         created_at=from_ms(now),
     )
 

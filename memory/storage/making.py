@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.storage.erasure import rewritten
 from memory.storage.tables import inbox
 from memory.telling import Telling, redact
-from memory.text import rewritten
 
 _TOLD: WeakKeyDictionary[sa.Engine, dict[int, tuple[Telling, ...]]] = WeakKeyDictionary()
 """By the writing engine: inbox row -> what was forgotten while it was worked on."""
@@ -26,6 +26,10 @@ def note(connection: AsyncConnection, inbox_ids: Iterable[int], tellings: Sequen
     told = _TOLD.setdefault(_engine(connection), {})
     for inbox_id in inbox_ids:
         told[inbox_id] = (*told.get(inbox_id, ()), *tellings)
+
+
+def is_anything_noted() -> bool:
+    return any(_TOLD.values())
 
 
 def without_forgotten(connection: AsyncConnection, inbox_id: int | None, value: Any) -> Any:

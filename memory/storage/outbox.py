@@ -26,6 +26,8 @@ class OutboxRow:
     attempts: int
     not_before: int
     refs: tuple[str, ...]
+    error: str | None
+    """Why it was not sent: a transport's fault, never text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,10 +133,13 @@ async def refs_of_message(connection: AsyncConnection, message_id: int) -> tuple
 
 
 async def prune(connection: AsyncConnection, before: int) -> int:
-    """Drop rows of answers that went out long ago and show no logged message."""
-    result = await connection.execute(
-        outbox.delete().where(outbox.c.status == "sent", outbox.c.sent_at < before, outbox.c.message_id.is_(None))
+    """Drop rows that were settled long ago; of one that shows a logged message only the words of what was not sent."""
+    settled = sa.and_(
+        outbox.c.status.in_(("sent", "unknown", "failed")),
+        sa.func.coalesce(outbox.c.sent_at, outbox.c.created_at) < before,
     )
+    result = await connection.execute(outbox.delete().where(settled, outbox.c.message_id.is_(None)))
+    await connection.execute(outbox.update().where(settled, outbox.c.status != "sent").values(event=sa.null()))
     return result.rowcount
 
 
@@ -153,4 +158,5 @@ def _row(row: sa.RowMapping) -> OutboxRow:
         attempts=row["attempts"],
         not_before=row["not_before"],
         refs=tuple(row["refs"]),
+        error=row["error"],
     )

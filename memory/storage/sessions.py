@@ -4,8 +4,12 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.instants import from_ms
-from memory.storage.tables import chats, messages, sessions
+from memory.storage import kept, lexical
+from memory.storage.tables import chats, facts, messages, sessions, summaries
 from memory.types import Audience, Session
+
+UNSWEPT = "memory.unswept"
+"""kept_values: the owners whose vectors are still to be cleared. `memory.forgetting` does it, under the same key."""
 
 
 async def chat_id(connection: AsyncConnection, transport: str, external_id: str) -> int | None:
@@ -29,10 +33,52 @@ async def ensure_chat(
 
 
 async def move_chat(connection: AsyncConnection, transport: str, old: str, new: str) -> None:
-    """Follow a chat to its new id on the transport (a group that became a supergroup)."""
-    await connection.execute(
-        chats.update().where(chats.c.transport == transport, chats.c.external_id == old).values(external_id=new)
+    """Follow a chat to its new id on the transport (a group that became a supergroup).
+
+    Where somebody wrote under the new id before this was known, the two become one.
+    """
+    leaving = await chat_id(connection, transport, old)
+    staying = await chat_id(connection, transport, new)
+    if leaving is not None and staying is not None:
+        await _merge(connection, leaving, staying)
+    else:
+        await connection.execute(chats.update().where(chats.c.id == leaving).values(external_id=new))
+
+
+async def _merge(connection: AsyncConnection, leaving: int, staying: int) -> None:
+    """Move everything of one chat to another. Of two current sessions of a place the one begun first goes on."""
+    both = sessions.c.chat_id.in_((leaving, staying)), sessions.c.is_current
+    later = sa.select(sa.func.max(sessions.c.id)).where(*both).group_by(sessions.c.thread).having(sa.func.count() > 1)
+    await connection.execute(sessions.update().where(sessions.c.id.in_(later)).values(is_current=False))
+    await _hand_over(connection, _owner_of(leaving), _owner_of(staying))
+    await connection.execute(sessions.update().where(sessions.c.chat_id == leaving).values(chat_id=staying))
+    await connection.execute(chats.delete().where(chats.c.id == leaving))
+
+
+async def _hand_over(connection: AsyncConnection, old: str, new: str) -> None:
+    """Give all memory of one owner to another; its vectors are made anew, and swept away where they were."""
+    twin = facts.alias()
+    same = sa.select(twin.c.id).where(
+        twin.c.owner == new, twin.c.valid_to.is_(None), twin.c.content_hash == facts.c.content_hash
     )
+    await connection.execute(
+        facts.update()
+        .where(facts.c.owner == old, facts.c.valid_to.is_(None), same.exists())
+        .values(valid_to=facts.c.valid_from, superseded_by=same.scalar_subquery())
+    )
+    words = (
+        f"UPDATE {lexical.TABLE} SET owner = :new WHERE rowid IN (SELECT session_id FROM summaries WHERE owner = :old)"  # noqa: S608 - a constant
+    )
+    await connection.execute(sa.text(words), {"old": old, "new": new})
+    await connection.execute(summaries.update().where(summaries.c.owner == old).values(owner=new, indexed_as=None))
+    for table in (sessions, facts):
+        await connection.execute(table.update().where(table.c.owner == old).values(owner=new))
+    unswept = await kept.load(connection, UNSWEPT) or []
+    await kept.put(connection, UNSWEPT, sorted({*unswept, old}), now=0)  # nobody asks since when
+
+
+def _owner_of(chat: int) -> str:
+    return Audience(0, chat, is_private=False).owner
 
 
 async def current(connection: AsyncConnection, chat: int, thread: str) -> Session | None:

@@ -26,7 +26,7 @@ _CLASSES: tuple[tuple[type[TelegramError], Fault], ...] = (
 _WORDS: tuple[tuple[str, Fault], ...] = (
     ("thread not found", Fault.NO_THREAD),
     ("topic_deleted", Fault.NO_THREAD),
-    ("topic_closed", Fault.NO_THREAD),
+    ("topic_closed", Fault.THREAD_CLOSED),
     ("topic_id_invalid", Fault.NO_THREAD),
     ("not a forum", Fault.NO_THREAD),
     ("message to edit not found", Fault.NO_MESSAGE),
@@ -50,7 +50,7 @@ _WORDS: tuple[tuple[str, Fault], ...] = (
 POLL_PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between attempts while Telegram does not answer."""
 REFUSED_PAUSE = 60.0
-"""Seconds between attempts with a token that was refused: servers have been wrong about that for a while."""
+"""The longest time between attempts with a token that was refused: servers have been wrong about that for a while."""
 
 
 def as_send_error(error: TelegramError) -> SendError:
@@ -100,9 +100,8 @@ def pause(error: Exception, attempt: int) -> float:
     """Seconds to wait after the `attempt`-th failure in a row (from 0)."""
     if isinstance(error, RetryAfter):
         return _seconds(error) + 0.5
-    if isinstance(error, InvalidToken):
-        return REFUSED_PAUSE
-    return POLL_PAUSES[min(attempt, len(POLL_PAUSES) - 1)]
+    pauses = (*POLL_PAUSES, REFUSED_PAUSE) if isinstance(error, InvalidToken) else POLL_PAUSES
+    return pauses[min(attempt, len(pauses) - 1)]
 
 
 def _seconds(error: RetryAfter) -> float:

@@ -100,6 +100,8 @@ class TelegramTransport:
         self._quiet_until: dict[str, float] = {}
         for client in ("httpx", "httpcore"):  # they log addresses, and the address holds the token
             logging.getLogger(client).setLevel(logging.WARNING)
+        # prints a traceback and the page for each 502 of a proxy; the error that follows says the same
+        logging.getLogger("telegram.request.BaseRequest").setLevel(logging.CRITICAL)
 
     async def start(self, accept: Accept) -> None:
         """Begin at once and without waiting for Telegram. Raises OSError where the webhook's address is taken."""

@@ -12,19 +12,18 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.instants import to_ms
 from memory.kinds.facts import store
-from memory.kinds.facts.matching import by_words
+from memory.kinds.facts.matching import by_words, clearly_nearest
 from memory.kinds.facts.slots import are_rivals, say_the_same, slot
 from memory.ports import Clock, Embedder, EmbedderError
 from memory.scope import Audience
 from memory.secrets import redact_secrets
 from memory.storage.database import Database
 from memory.text import clean, content_hash, has_words, normal_form
-from memory.types import Fact, FactRefused, MemorySettings, Remembered
+from memory.types import Fact, FactRefused, Found, MemorySettings, Remembered
 from memory.vocabulary import FIRST_PERSON
 from memory.words import content_words, tokens
 
 _FactList = list[Fact]  # in the class `list` is the method
-_NEAREST = 5
 
 log = structlog.get_logger(__name__)
 
@@ -59,9 +58,15 @@ class Facts:
             return await store.characters(connection, audience) / self._settings.facts_budget
 
     async def find(self, audience: Audience, query: str) -> _FactList:
-        """The facts that a few words mean, best first: by the words, else by meaning. Never raises."""
+        """The facts of `search`."""
+        return [*(await self.search(audience, query)).facts]
+
+    async def search(self, audience: Audience, query: str) -> Found:
+        """The facts that a few words mean, best first: by the words, else by meaning."""
         facts = await self.list(audience)
-        return by_words(facts, query) or await self._by_meaning(facts, query)
+        if found := by_words(facts, query):
+            return Found(tuple(found))
+        return Found(tuple(await self._by_meaning(facts, query)), by_words=False)
 
     async def remember(
         self, audience: Audience, speaker: str, text: str, source_message_ids: Sequence[int] = ()
@@ -197,10 +202,7 @@ class Facts:
         except EmbedderError:
             log.warning("facts.find_without_embedder")
             return []
-        cosines = np.stack(vectors) @ wanted
-        best = [int(i) for i in np.argsort(-cosines, kind="stable")[:_NEAREST]]
-        floor = max(self._embedder.floor, float(cosines[best[0]]) / 2)
-        return [facts[i] for i in best if cosines[i] >= floor]
+        return [facts[i] for i in clearly_nearest(np.stack(vectors) @ wanted, self._embedder.floor)]
 
     def _now(self) -> int:
         return to_ms(self._clock.now())

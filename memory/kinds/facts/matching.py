@@ -1,12 +1,29 @@
 """Which facts a person means by a few words. Pure; similarity by vectors comes only after it found nothing."""
 
 from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memory.text import normal_form
 from memory.types import Fact
 from memory.words import keys, telling_words
 
 _ENOUGH = 0.5  # share of the query's words
+
+_ABOVE: Final = 0.15
+"""How far between noise and identity a fact has to be near a query.
+
+Measured with the built-in embedder (floor 0.07, so 0.21) on 15 + 20 facts in three languages, 161 questions and
+paraphrases without a word in common, and 120 unrelated words: 79 % of the true ones are found and 11 % of the
+unrelated find something; at the embedder's own floor it were 97 % and 82 %. A wrong fact offered to be forgotten is
+worse than none.
+"""
+_GAP: Final = 0.06
+"""By how much they have to be nearer than all the others."""
+_LIKE_THE_BEST: Final = 0.8
+_NEAREST: Final = 5
 
 
 def by_words(facts: Sequence[Fact], query: str) -> list[Fact]:
@@ -22,6 +39,18 @@ def by_words(facts: Sequence[Fact], query: str) -> list[Fact]:
         return sorted(whole, key=lambda fact: (fact not in literal, fact.id))
     partial = [fact for fact in facts if shares[fact.id] >= _ENOUGH]
     return sorted(partial, key=lambda fact: (-shares[fact.id], fact.id))
+
+
+def clearly_nearest(cosines: NDArray[np.float32], floor: float) -> list[int]:
+    """The numbers of the vectors that are near and stand out from the rest, best first; none when nothing does."""
+    order = [int(i) for i in np.argsort(-cosines, kind="stable")]
+    best = float(cosines[order[0]])
+    least = max(floor + _ABOVE * (1 - floor), best * _LIKE_THE_BEST)
+    near = [i for i in order if cosines[i] >= least]
+    rest = [float(cosines[i]) for i in order[len(near) :]]
+    if len(near) > _NEAREST or (rest and best - rest[0] < _GAP):
+        return []
+    return near
 
 
 def _share(words: Sequence[frozenset[str]], fact: Fact) -> float:

@@ -45,7 +45,7 @@ def caused(error: TelegramError, cause: Exception) -> TelegramError:
         ("Message caption is too long", Fault.FORMAT),
         ("Message thread not found", Fault.NO_THREAD),
         ("Topic_deleted", Fault.NO_THREAD),
-        ("TOPIC_CLOSED", Fault.NO_THREAD),
+        ("TOPIC_CLOSED", Fault.THREAD_CLOSED),
         ("The chat is not a forum", Fault.NO_THREAD),
         ("Message to edit not found", Fault.NO_MESSAGE),
         ("Message can't be edited", Fault.NO_MESSAGE),
@@ -162,4 +162,10 @@ def test_a_refused_token_is_explained_without_showing_it() -> None:
 def test_pauses_grow_to_a_limit_and_obey_the_server() -> None:
     assert [pause(TimedOut(), attempt) for attempt in range(7)] == [*POLL_PAUSES, POLL_PAUSES[-1], POLL_PAUSES[-1]]
     assert pause(RetryAfter(30), 0) == 30.5
-    assert pause(InvalidToken("Unauthorized"), 0) == REFUSED_PAUSE
+
+
+def test_a_single_404_is_asked_again_at_once_and_a_refused_token_ever_more_rarely() -> None:
+    pauses = [pause(InvalidToken("Not Found"), attempt) for attempt in range(8)]
+    assert pauses[0] == POLL_PAUSES[0]
+    assert pauses == sorted(pauses)
+    assert pauses[-1] == REFUSED_PAUSE
