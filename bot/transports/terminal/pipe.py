@@ -21,7 +21,7 @@ from bot.transports.terminal.surface import (
     typed,
     without_controls,
 )
-from bot.transports.terminal.words import Words
+from handlers.locales import Phrases
 
 _CHUNK = 65536
 
@@ -31,10 +31,10 @@ class Pipe:
 
     takes_turns = True
 
-    def __init__(self, stdin: TextIO | None, stdout: TextIO | None, words: Words, *, as_json: bool) -> None:
+    def __init__(self, stdin: TextIO | None, stdout: TextIO | None, say: Phrases, *, as_json: bool) -> None:
         self._stdin = stdin
         self._stdout = stdout
-        self._words = words
+        self._say = say
         self._as_json = as_json
         self._encoding = cast("str | None", getattr(stdout, "encoding", None)) or "utf-8"
         self._held = bytearray()
@@ -61,7 +61,7 @@ class Pipe:
             case {"press": int(number)} if not isinstance(number, bool):
                 return Typed("", number)
             case dict():
-                raise NotUnderstoodError(self._words.bad_object)
+                raise NotUnderstoodError(self._say("terminal-bad-object"))
             case _:
                 return None
 
@@ -106,7 +106,7 @@ class Pipe:
         if self._as_json:
             self._put_json({"type": "wipe", "refs": list(refs)})
         else:
-            self._put(self._words.wiped)
+            self._put(self._say("terminal-wiped"))
 
     def _put_json(self, event: dict[str, Any]) -> None:
         is_unicode = self._encoding.replace("-", "").lower() == "utf8"

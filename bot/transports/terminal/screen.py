@@ -30,7 +30,7 @@ from rich.text import Text
 from bot.transports.base import Key, Outgoing
 from bot.transports.terminal.growing import Growth
 from bot.transports.terminal.surface import Typed, buttons_as_text, storable, typed, without_controls
-from bot.transports.terminal.words import Words
+from handlers.locales import Phrases
 
 PROMPT = "> "
 _NOTHING = "…"
@@ -46,9 +46,9 @@ class Screen:
     takes_turns = False
 
     def __init__(
-        self, stdin: TextIO, stdout: TextIO, words: Words, history: Sequence[str], interrupt: Callable[[], bool]
+        self, stdin: TextIO, stdout: TextIO, say: Phrases, history: Sequence[str], interrupt: Callable[[], bool]
     ) -> None:
-        self._words = words
+        self._say = say
         self._interrupt = interrupt
         self._growth: Growth | None = None
         self._is_typing = False
@@ -97,7 +97,7 @@ class Screen:
             if event.current_buffer.text:
                 event.current_buffer.reset()
             else:
-                event.app.create_background_task(self._print(Text(self._words.leave, style="dim")))
+                event.app.create_background_task(self._print(Text(self._say("terminal-leave"), style="dim")))
 
         @bindings.add("escape", "enter")
         def _(event: KeyPressEvent) -> None:
@@ -124,7 +124,7 @@ class Screen:
                 await self._print(*_card(outgoing, text))
 
     async def wipe(self, refs: Sequence[str]) -> None:
-        await self._print(Text(self._words.wiped, style="dim"))
+        await self._print(Text(self._say("terminal-wiped"), style="dim"))
 
     async def grow(self, draft_id: int, text: str) -> None:
         if self._growth is None or self._growth.id != draft_id:
@@ -195,7 +195,9 @@ class Screen:
         return "\n".join(lines[-max(3, self._session.output.get_size().rows - _ROWS_BELOW) :])
 
     def _lined_up(self) -> list[str]:
-        waiting = [f"{self._words.waits}: {' '.join(without_controls(said).split())}" for said in self._waiting]
+        waiting = [
+            f"{self._say('terminal-waits')}: {' '.join(without_controls(said).split())}" for said in self._waiting
+        ]
         if len(waiting) > _WAITING_SHOWN:
             waiting = [*waiting[:_WAITING_SHOWN], f"+{len(waiting) - _WAITING_SHOWN}"]
         if not waiting:

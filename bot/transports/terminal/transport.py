@@ -22,7 +22,7 @@ from bot.transports.terminal.pipe import Pipe
 from bot.transports.terminal.screen import Screen
 from bot.transports.terminal.surface import NotUnderstoodError, Surface
 from bot.transports.terminal.waiting import WaitingLine
-from bot.transports.terminal.words import words
+from handlers.locales import phrases
 from handlers.types import Incoming, Place, Press, Sender
 from memory.instants import SystemClock, from_ms, to_ms
 from memory.storage.inbox import InboxRow
@@ -59,7 +59,7 @@ class TerminalTransport:
         """`history` is what the person said lately, oldest first: kept in memory only."""
         self.left = asyncio.Event()
         self._language = language
-        self._words = words(language)
+        self._say = phrases(language)
         self._person = _login_name()
         self._accept: Accept | None = None
         self._settled: Wait = _at_once
@@ -75,9 +75,9 @@ class TerminalTransport:
         self._tasks: set[asyncio.Task[None]] = set()
         stdin, stdout = stdin or sys.stdin, stdout or sys.stdout
         self._surface: Surface = (
-            Screen(stdin, stdout, self._words, history, self._interrupt)
+            Screen(stdin, stdout, self._say, history, self._interrupt)
             if is_tty and not json and stdin and stdout and _is_steerable(stdout)
-            else Pipe(stdin, stdout, self._words, as_json=json)
+            else Pipe(stdin, stdout, self._say, as_json=json)
         )
 
     # --- receiving ------------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class TerminalTransport:
         elif typed.text.strip():
             await self._work(self._pass_on({"text": typed.text}, typed.text))
         elif typed.number is not None:
-            await self._tell(self._words.no_button.format(n=typed.number))
+            await self._tell(self._say("terminal-no-button", number=typed.number))
         return True
 
     def _button(self, number: int | None) -> tuple[str, Key | None]:
@@ -170,7 +170,7 @@ class TerminalTransport:
             except Exception as error:  # noqa: BLE001 - whatever a store raises, what was typed is not dropped
                 log.error("terminal.not_stored", error=type(error).__name__)  # noqa: TRY400 - its text may quote it
                 if pause == STORE_PAUSES[0]:
-                    await self._tell(self._words.not_stored)
+                    await self._tell(self._say("terminal-not-stored"))
             else:
                 return
             await asyncio.sleep(pause)

@@ -10,7 +10,7 @@ from memory.ports import Failure
 
 ROOT = Path(__file__).parents[3]
 FIELD = re.compile(r"\{(\w+)\}")
-USED = re.compile(r"say\(\s*\"([a-z_-]+)\"")
+USED = re.compile(r"say\(\s*[\"']([a-z_-]+)[\"']")
 
 
 @pytest.mark.parametrize("language", ["de", "ru"])
