@@ -177,6 +177,7 @@ def sum_up(receipts: Iterable[Receipt]) -> Receipt:
             facts=whole.facts + each.facts,
             messages_redacted=whole.messages_redacted + each.messages_redacted,
             summaries=whole.summaries + each.summaries,
+            summaries_anew=whole.summaries_anew + each.summaries_anew,
             vectors=whole.vectors + each.vectors,
             pending=whole.pending + each.pending,
             backups=each.backups,

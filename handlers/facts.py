@@ -1,10 +1,8 @@
 """The cards around facts, for commands, tools and buttons alike. What they say comes from the stored row."""
 
-from collections.abc import Sequence
-
 from handlers.locales import Phrases
 from handlers.types import Button, Card
-from memory.types import Fact, Receipt, Remembered
+from memory.types import Found, Receipt, Remembered
 
 LABEL_LENGTH = 40
 LISTED = 8  # a phone shows about so many buttons at once
@@ -54,18 +52,20 @@ def ask_to_keep(say: Phrases, text: str, message_id: int | None) -> Card:
     )
 
 
-def forget_card(say: Phrases, found: Sequence[Fact], *, asked_in: int | None, replaces: str | None = None) -> Card:
-    """One match: Yes or No. Several: a list to choose from, and "all of them"."""
-    if len(found) == 1:
-        data = {"ids": [found[0].id], "asked_in": asked_in}
-        yes = Button(say("forget-yes"), "forget_fact", data)
-        return Card(say("forget-ask", fact=found[0].text), ((yes, Button(say("no"), "leave")),), replaces)
+def forget_card(say: Phrases, found: Found, *, asked_in: int | None, replaces: str | None = None) -> Card:
+    """One match: Yes or No. Several: a list to choose from, and "all of them" where the words were theirs."""
+    if len(found.facts) == 1:
+        fact = found.facts[0]
+        yes = Button(say("forget-yes"), "forget_fact", {"ids": [fact.id], "asked_in": asked_in})
+        return Card(say("forget-ask", fact=fact.text), ((yes, Button(say("no"), "leave")),), replaces)
     rows: list[tuple[Button, ...]] = [
-        (Button(shorten(fact.text), "ask_forget", {"ids": [fact.id], "asked_in": asked_in}),) for fact in found[:LISTED]
+        (Button(shorten(fact.text), "ask_forget", {"ids": [fact.id], "asked_in": asked_in}),)
+        for fact in found.facts[:LISTED]
     ]
-    every = {"ids": [fact.id for fact in found], "asked_in": asked_in}
-    rows.append((Button(say("forget-all"), "ask_forget", every), Button(say("forget-none"), "leave")))
-    return Card(say("forget-which", n=len(found)), tuple(rows), replaces)
+    every = {"ids": [fact.id for fact in found.facts], "asked_in": asked_in}
+    all_of_them = (Button(say("forget-all"), "ask_forget", every),) if found.by_words else ()
+    rows.append((*all_of_them, Button(say("forget-none"), "leave")))
+    return Card(say("forget-which", n=len(found.facts)), tuple(rows), replaces)
 
 
 def forget_all_card(say: Phrases, ids: list[int], *, asked_in: int | None, replaces: str | None) -> Card:
@@ -79,8 +79,10 @@ def receipt_lines(say: Phrases, receipt: Receipt) -> str:
     lines = [say("receipt-facts", n=receipt.facts)] if receipt.facts else []
     if receipt.messages_redacted:
         lines.append(say("receipt-messages", n=receipt.messages_redacted))
-    if receipt.summaries:
-        lines.append(say("receipt-summaries", n=receipt.summaries))
+    if receipt.summaries_anew:
+        lines.append(say("receipt-summaries", n=receipt.summaries_anew))
+    if gone := receipt.summaries - receipt.summaries_anew:
+        lines.append(say("receipt-summaries-gone", n=gone))
     if receipt.vectors:
         lines.append(say("receipt-vectors", n=receipt.vectors))
     lines += [say("receipt-backup", backup=backup) for backup in receipt.backups]

@@ -171,6 +171,11 @@ class Request:
     """What the pressed button carries."""
 
     @property
+    def key(self) -> str:
+        """The same for every try at the same incoming thing: what it did once is told again, not done again."""
+        return str(self.incoming.inbox_ids[0])
+
+    @property
     def card(self) -> str | None:
         """The message that holds the pressed button: an answer takes its place."""
         return self.incoming.press.card if self.incoming.press else None

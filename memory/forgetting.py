@@ -244,11 +244,11 @@ class Forgetting:
         await self.sweep()
         async with self._database.read() as connection:
             figures: dict[str, Any] | None = await kept.load(connection, RECEIPT + key)
-            is_unswept = bool(await _unswept(connection))
+            unfinished = ("index",) if await _unswept(connection) else ()
         if figures is None:
             return Receipt()
-        figures |= {"texts": (), "backups": tuple(figures["backups"])}
-        return Receipt(**figures | {"unfinished": ("index",) if is_unswept else ()})
+        backups = tuple(figures.pop("backups"))
+        return replace(Receipt(**figures), texts=(), backups=backups, unfinished=unfinished)
 
     def _is_old_receipt(self) -> sa.ColumnElement[bool]:
         return sa.and_(kept_values.c.key.startswith(RECEIPT), kept_values.c.updated_at < self._now() - _RECEIPT_MS)

@@ -30,7 +30,7 @@ _LONGEST_DEBOUNCE = 4  # times `learn_after`: somebody who never stops writing i
 _IDLE_SECONDS = 3600.0
 _PROBE_SECONDS = 3.0
 _OPENING_SECONDS = 5.0
-"""How long a question that comes while things are being opened waits for them (loading a model takes 1 to 2 s)."""
+"""How long a question or a forget waits for what is being opened (loading a model takes 1 to 2 s)."""
 
 log = structlog.get_logger(__name__)
 
@@ -76,6 +76,12 @@ class Memory:
         await self._forgetting.sweep()
         self.wake()
 
+    async def _until_ready(self) -> None:
+        """Let what is being opened be opened; what takes longer is missing for now."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_OPENING_SECONDS):
+                await self._is_ready.wait()
+
     async def _warm_embedder(self) -> None:
         """Make its first call here: that is the one which loads a model."""
         try:
@@ -86,9 +92,7 @@ class Memory:
     async def recall(self, audience: Audience, session_id: int, text: str) -> Recall:
         """What bears on `text`: facts in full and at most three earlier sessions. Never raises."""
         if content_words(text):
-            with suppress(TimeoutError):  # then it goes by words
-                async with asyncio.timeout(_OPENING_SECONDS):
-                    await self._is_ready.wait()
+            await self._until_ready()
         try:
             return await self._recaller.recall(audience, session_id, text)
         except Exception as error:  # noqa: BLE001 - an answer without memory is better than none
@@ -156,10 +160,12 @@ class Memory:
         `key` names the request: asked again with it within a day, this returns the receipt of the first time, without
         `texts`.
         """
+        await self._until_ready()
         return await self._forgotten(await self._forgetting.facts(audience, fact_ids, key))
 
     async def forget_session(self, audience: Audience, session_id: int, *, key: str | None = None) -> Receipt:
         """Forget a session: messages, state, summary, vectors, buttons. `key` as in `forget_facts`."""
+        await self._until_ready()
         return await self._forgotten(await self._forgetting.session(audience, session_id, key))
 
     async def erase_user(self, user_id: int) -> Receipt:

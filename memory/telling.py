@@ -9,9 +9,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memory.kinds.facts.slots import Statement, statement
+from memory.forms import (
+    dates,
+    fond_forms,
+    has_fond_form,
+    is_word_too,
+    joined_words,
+    stands_as_name,
+    stands_capital,
+    written_words,
+)
+from memory.kinds.facts.slots import Statement, are_about_different_things, statement
 from memory.text import MARK, normal_form, sentences
-from memory.vocabulary import CONCEPTS, FIRST_PERSON, PETS
+from memory.vocabulary import FIRST_PERSON
 from memory.words import content_words, is_ordinary, is_stop_word, keys, language_of, name_keys, telling_words, tokens
 
 Keys = frozenset[str]
@@ -22,6 +32,7 @@ _VERY_RARE = 2
 _ENOUGH = 0.5  # share of the words of a fact without a frame that tells it
 _LONG_NUMBER = 4  # digits
 _LITERAL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+|https?://\S+|(?<!\w)@\w{3,}|#\w{3,}")
+_PROPER = ("name", "home", "employer", "birthplace")  # their values are proper names: a dog called Fish is no fish
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _LIST = re.compile(r",|\b(?:and|or|und|oder|и|или)\b")
 _COMMAND = re.compile(r"\s*/[a-z_]+(?:@\w+)?\s+")
@@ -45,7 +56,7 @@ class Log:
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self.lines = lines
-        self._words = [frozenset(tokens(line.text)) for line in lines]
+        self._words = [frozenset(written_words(line.text)) for line in lines]
         self._vocabulary = _NONE.union(*self._words)
 
     def __iter__(self) -> Iterator[Line]:
@@ -53,7 +64,14 @@ class Log:
 
     def with_any(self, wanted: Keys) -> set[int]:
         """The ids of the lines that have a word with one of these keys."""
-        words = {word for word in self._vocabulary if not wanted.isdisjoint(name_keys(word))}
+        return self._with(word for word in self._vocabulary if not wanted.isdisjoint(name_keys(word)))
+
+    def matching(self, forms: re.Pattern[str]) -> set[int]:
+        """The ids of the lines that have a word of this form."""
+        return self._with(word for word in self._vocabulary if forms.fullmatch(word))
+
+    def _with(self, wanted: Iterable[str]) -> set[int]:
+        words = set(wanted)
         return {line.id for line, there in zip(self.lines, self._words, strict=True) if not words.isdisjoint(there)}
 
 
@@ -80,6 +98,10 @@ class Telling:
     content: tuple[Keys, ...]
     """The words of the fact, for statements that fit no frame."""
     literals: tuple[str, ...] = ()
+    doubtful: Keys = _NONE
+    """Those of the names that are words of every day, too: written as a name, or beside an attribute."""
+    fond: re.Pattern[str] | None = None
+    """Fond forms of the names."""
     kept: tuple[tuple[Keys, ...], ...] = ()
     """Per fact that stays: its words. A sentence that states it stays."""
 
@@ -113,11 +135,15 @@ def tell(fact: Forgotten, kept: Iterable[str], log: Log) -> Telling:
     names = {
         word for word in words if _is_name(word, fact.text, found, uses[word]) and kept_keys.isdisjoint(keys(word))
     }
-    is_named = found is not None and found.kind == "name"  # a dog called Fish is no fish
+    is_proper = found is not None and found.kind in _PROPER
+    keys_of_names = {word: _own_keys(word, is_proper=is_proper) for word in names}
+    doubtful = [word for word in names if is_proper and is_word_too(word, (line.text for line in log))]
     return Telling(
         fact,
         found,
-        names=frozenset(key for word in names for key in name_keys(word) if not (is_named and key.startswith("~"))),
+        names=_NONE.union(*keys_of_names.values(), *map(name_keys, _taken_together(fact.text, found))),
+        doubtful=_NONE.union(*(keys_of_names[word] for word in doubtful)),
+        fond=fond_forms(names) if found is not None and found.kind == "name" else None,
         values=tuple(name_keys(word) for word in words if word not in names) if found else (),
         attributes=attributes,
         content=tuple(name_keys(word) for word in _content(fact.text)),
@@ -176,6 +202,19 @@ def _value_words(text: str, found: Statement | None) -> list[str]:
     return telling_words(found.value)
 
 
+def _own_keys(word: str, *, is_proper: bool) -> Keys:
+    return frozenset(key for key in name_keys(word) if not (is_proper and key.startswith("~")))
+
+
+def _taken_together(text: str, found: Statement | None) -> list[str]:
+    """What tells the fact when its parts are written as one; of a birthday the day, where no year is part of it."""
+    value = text if found is None else found.value
+    whole = [word for word in joined_words(value) if len(word) >= _LONG_NUMBER and (found or word.isdigit())]
+    if found is not None and found.kind == "birthday" and not re.search(r"\d{3}", value):
+        whole += dates(value)
+    return [word for word in whole if not _YEAR.fullmatch(word)]
+
+
 def _content(text: str) -> list[str]:
     """The words that could tell a fact without a frame; months, colours and small numbers where there are no others."""
     words = telling_words(text)
@@ -224,16 +263,7 @@ def _is_name(word: str, text: str, found: Statement | None, uses: int) -> bool:
         if found.kind == "name" or is_single or uses <= _VERY_RARE:  # an uncommon word that is used for nothing else
             return True
     # every German noun has a capital: there it must be rare, too
-    return _stands_capital(word, text) and (language_of(text) != "de" or uses <= (_RARE if found else _VERY_RARE))
-
-
-def _stands_capital(word: str, text: str) -> bool:
-    """Say whether it is written with a capital where no sentence begins."""
-    for part in sentences(text):
-        for match in list(re.finditer(r"[^\W_]+", part))[1:]:
-            if match.group()[0].isupper() and match.group().lower().replace("ё", "е") == word:
-                return True
-    return False
+    return stands_capital(word, text) and (language_of(text) != "de" or uses <= (_RARE if found else _VERY_RARE))
 
 
 # --- which sentences --------------------------------------------------------------------------------
@@ -242,6 +272,8 @@ def _stands_capital(word: str, text: str) -> bool:
 def _lines_near(telling: Telling, log: Log) -> set[int]:
     """The lines that have to be read: those with one of the fact's words, and its sources."""
     near = log.with_any(telling.triggers | telling.attributes) | telling.fact.source_ids
+    if telling.fond:
+        near |= log.matching(telling.fond)
     if telling.literals:
         near |= {line.id for line in log if any(literal in line.text.lower() for literal in telling.literals)}
     return near
@@ -281,7 +313,7 @@ def _repeats(telling: Telling, text: str) -> bool:
 
 def _told_by(telling: Telling, sentence: str, there: Keys, setting: _Setting) -> Keys:
     """The keys that give the fact away in this sentence; empty when none do."""
-    if names := telling.names & there:
+    if names := _names_in(telling, sentence, there, setting):
         return names
     if telling.found is None:
         words = [word for word in telling.content if not word.isdisjoint(there)]
@@ -301,6 +333,17 @@ def _told_by(telling: Telling, sentence: str, there: Keys, setting: _Setting) ->
     ):
         return _NONE.union(*values) & there
     return frozenset()
+
+
+def _names_in(telling: Telling, sentence: str, there: Keys, setting: _Setting) -> Keys:
+    names = telling.names & there
+    if names and names <= telling.doubtful:
+        is_near = not telling.attributes.isdisjoint(there - telling.doubtful)
+        is_sure = is_near or setting.answers or setting.is_confirmed or setting.is_strict
+        return names if is_sure or stands_as_name(telling.doubtful, sentence) else _NONE
+    if not names and telling.fond and has_fond_form(telling.fond, sentence):
+        return telling.names
+    return names
 
 
 def _states(kept: tuple[Keys, ...], there: Keys, told_by: Keys) -> bool:
@@ -323,23 +366,7 @@ def _is_of_something_else(telling: Telling, sentence: str) -> bool:
     if telling.found is None or telling.found.slot is None or other is None or other.slot is None:
         return False
     is_its_name = not telling.names.isdisjoint(_keys(other.value))
-    return is_its_name and _are_about_different_things(telling.found.slot, other.slot)
-
-
-def _are_about_different_things(one: str, other: str) -> bool:
-    """Certain only where the vocabulary knows both: "name:dog" and "name:brother", not "name:dog" and "name:pet"."""
-    return (
-        one != other and all(part in CONCEPTS for part in _parts(one) | _parts(other)) and _class(one) != _class(other)
-    )
-
-
-def _class(slot: str) -> str:
-    kind, _, about = slot.partition(":")
-    return f"{kind}:pet" if set(about.split("-")) <= PETS else slot
-
-
-def _parts(slot: str) -> set[str]:
-    return set(slot.partition(":")[2].split("-")) - {"self"}
+    return is_its_name and are_about_different_things(telling.found.slot, other.slot)
 
 
 def _source_sentences(telling: Telling, parts: list[str]) -> set[int]:
@@ -376,4 +403,4 @@ def _without(parts: list[str], doomed: set[int]) -> str:
 
 
 def _keys(text: str) -> Keys:
-    return _NONE.union(*(name_keys(word) for word in tokens(text)))
+    return _NONE.union(*(name_keys(word) for word in written_words(text)))

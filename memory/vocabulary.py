@@ -151,6 +151,39 @@ PEOPLE_AND_PETS = PETS | _set(
 SINGLE_VALUED: frozenset[str] = _set("birthday phone email address age height weight shoe blood job employer hometown")
 """Concepts of which a person has one at a time: "my X is Y" replaces another Y."""
 
+NAMES_THAT_ARE_WORDS: frozenset[str] = _set(
+    """
+    mark rose will grace hope faith joy lily daisy ivy olive ruby pearl jade robin hunter mason frank jack art bill bob
+    rob sue pat drew dawn eve crystal iris heather hazel holly ginger rusty sandy chip dusty lucky rocky bear buddy
+    shadow angel autumn summer brook charity chase chance clay cliff cole dale dean destiny earnest felicity fern flora
+    forest gene gay glen grant guy harmony harry heath honey jay jasmine jean jewel june king lance laurel lee major
+    mercy melody miles misty nick norm patience penny peg poppy prince princess ray rich rod rosemary sage sky skip
+    star sterling stormy susan tiger trinity tray victor violet wade ward wolf young baker cook carter fisher smith
+    target shell gap oracle visa meta reading bath nice mobile orange buffalo phoenix cork sandwich deal rugby
+    essen halle bär wolf ernst stern mark rose kiel hagen hof singen siegen münster baden kassel worms eisen löwe adler
+    fuchs vogel falke blume sonne stein berg wald heide linde lilie viola engel schatz prinz maus spatz hase flocke
+    keks krümel bauer müller schneider fischer weber koch richter klein groß lang kurz jung reich stark sommer winter
+    вера надежда любовь роза лев слава мир роман марк майя орел лилия маргарита виктория победа светлана злата мила
+    лада ангел тигр пушок рыжик снежок уголек дружок малыш жук волк заяц воробей белка ласточка дымка искра
+        """
+)
+"""Given names, pets, companies and towns that are words of every day as well."""
+
+ARTICLES: frozenset[str] = _set(
+    """
+    a an the this that these those
+    der die das den dem des ein eine einen einem einer eines kein keine keinen keinem keiner dieser diese dieses diesen
+    diesem jeder jede jedes jeden jedem zum zur im beim vom ins am
+        """
+)
+"""Words after which, at once or with one word between, a word with a capital is a noun."""
+
+MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+"""The concepts of the months, in order."""
+
 ORDINARY_VALUES: dict[str, str] = {
     "red": "red rot rote roter rotes roten красный красная красное",
     "green": "green grün grüne grüner grünes grünen зеленый зеленая зеленое",

@@ -29,12 +29,12 @@ Offer = Callable[[OutboxRow], Awaitable[Card]]
 """What to say to a person whose answer did not arrive, or may not have; words are the handlers' business.
 
 The row's `error` says why: `unknown` (it may have), `no_thread` and `thread_closed` (it waits) come with a button;
-after any other reason the row has failed, and there is nothing to show.
+after any other reason the row has failed, and a button would have nothing to show.
 """
 
 LOST_THREAD_TRIES = 3  # one such error is no proof that a thread is gone (pitfall P37)
 LOOK_SECONDS = 5  # another process (`merk approve`) may have left a row
-PATIENCE_SECONDS = (1, 2, 5, 10, 30, 60)
+PATIENCE_SECONDS = (1, 2, 5, 10, 15, 30)
 LONGEST_WAIT_SECONDS = 300  # kept with a row; what is further away was written before the clock was set back
 LOOK_AGAIN_SECONDS = 60
 MOST_STUMBLES = 3
@@ -117,16 +117,21 @@ class Delivery:
             self._lanes[lane] = asyncio.create_task(self._work_lane(transport, lane))
 
     async def _work_lane(self, transport: str, lane: str) -> None:
+        waited_out = None
         try:
             while not self._closing and (row := await self._next(transport, lane)) is not None:
-                if (wait := self._wait(row)) > 0:
+                wait = self._wait(row)
+                if wait > 0 and waited_out != (row.id, row.not_before):
                     await asyncio.sleep(min(wait, LOOK_AGAIN_SECONDS))
+                    # told by this sleep, not by a clock that may be set back; the row is read again: words may go
+                    waited_out = (row.id, row.not_before) if wait <= LOOK_AGAIN_SECONDS else None
                 else:
                     await self._try(row)
         except Exception:
             # the store itself: no row is to blame, and none can be changed; the other lanes go on
             log.exception("delivery.lane_failed", lane=lane)
             await asyncio.sleep(1)
+            await self._doubt_lane(transport, lane)
             self._work.set()
         finally:
             del self._lanes[lane]
@@ -151,9 +156,8 @@ class Delivery:
     async def _stumble(self, row: OutboxRow) -> None:
         """Try again with patience, but not for ever; what was being sent must not go out again unasked."""
         self._stumbles[row.id] += 1
-        transport = self._transports[row.transport]
         if self._stumbles[row.id] < MOST_STUMBLES:
-            await self._doubt(transport, [each for each in await self._in_flight(transport.name) if each.id == row.id])
+            await self._doubt_lane(row.transport, row.lane)
             not_before = self._in(PATIENCE_SECONDS[self._stumbles[row.id] - 1])
             async with self._database.write() as connection:
                 await outbox.change(connection, row.id, not_before=not_before)
@@ -171,6 +175,10 @@ class Delivery:
     async def _in_flight(self, transport: str) -> list[OutboxRow]:
         async with self._database.read() as connection:
             return await outbox.in_flight(connection, transport)
+
+    async def _doubt_lane(self, transport: str, lane: str) -> None:
+        in_flight = [row for row in await self._in_flight(transport) if row.lane == lane]
+        await self._doubt(self._transports[transport], in_flight)
 
     async def _doubt(self, transport: Transport, rows: list[OutboxRow]) -> None:
         async with self._database.write() as connection:
@@ -278,15 +286,18 @@ class Delivery:
         return to_ms(self._clock.now()) + round(seconds * 1000)
 
     async def _set_aside(self, row: OutboxRow, status: str, reason: str, place: Place | None = None) -> None:
-        """Stop trying, and say why: what has failed is worth a word if it was an answer, what waits is offered."""
+        """Stop trying, and say why: what waits is offered; of what has failed one sentence tells."""
         place = place or _place(row)
-        is_told = row.user_id is not None and (status == "unknown" or _is_answer(row))
-        card = await self._offer(replace(row, error=reason)) if is_told else None
+        context = _context(row, place)
+        card = await self._offer(replace(row, error=reason)) if row.user_id is not None else None
+        if card is not None and status == "failed":
+            card = replace(card, buttons=())
+            context = replace(context, user_id=None)  # nobody is told that a telling has failed
         where = {"chat": place.chat, "thread": place.thread}
         async with self._database.write() as connection:
             await outbox.change(connection, row.id, status=status, error=reason, place=where, lane=place.lane)
             if card is not None:
-                await post(connection, _context(row, place), [card], to_ms(self._clock.now()))
+                await post(connection, context, [card], to_ms(self._clock.now()))
         self.wake()
 
     async def _move_out(self, row: OutboxRow, fault: Fault) -> None:

@@ -205,9 +205,8 @@ class Intake:
                     events.append(event)
         if patience is not None and patience.cancel():
             self._spawn(self._transport.acknowledge(incoming, toast))
-        grows = self._transport.preview_style(incoming.place) is Preview.EDIT
-        inbox_id = incoming.inbox_ids[0] if grows else None
-        context = Context(incoming.place, handled.user_id, handled.session_id, inbox_id)
+        may_grow = self._transport.preview_style(incoming.place) is Preview.EDIT
+        context = Context(incoming.place, handled.user_id, handled.session_id, incoming.inbox_ids[0], may_grow)
         now = to_ms(self._clock.now())
         async with self._database.write() as connection:
             await post(connection, context, events, now)

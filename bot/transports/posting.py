@@ -13,6 +13,7 @@ from bot.transports.base import Key, Outgoing
 from handlers.types import Button, Card, Event, Notice, Place, Recipient, Text, Wipe
 from memory.storage import confirmations, log, outbox
 from memory.storage.confirmations import Pending
+from memory.storage.making import without_forgotten
 from memory.storage.outbox import Draft, OutboxRow
 
 BUTTONS_LIVE_MS = 7 * 24 * 3600 * 1000
@@ -26,12 +27,15 @@ class Context:
     user_id: int | None
     session_id: int | None
     inbox_id: int | None
-    """Where the answer may be growing in a message: the inbox row it answers."""
+    """The inbox row that they answer."""
+    may_grow: bool = True
+    """The answer may be growing in a message already."""
 
 
 async def post(connection: AsyncConnection, context: Context, events: list[Event], now: int) -> None:
     """Write what the events say. A growing message of the same inbox row takes the final text."""
-    growing = await outbox.streaming(connection, context.inbox_id) if context.inbox_id is not None else None
+    may_grow = context.may_grow and context.inbox_id is not None
+    growing = await outbox.streaming(connection, context.inbox_id or 0) if may_grow else None
     for event in events:
         message_id = None
         if isinstance(event, Text):
@@ -50,11 +54,18 @@ async def _grow_up(
     """The final text takes the place of the growing message, or is offered where that one may be lost."""
     final = _outgoing(event)
     if growing.refs:
-        values: dict[str, Any] = {"status": "pending", "event": pack(replace(final, replaces=growing.refs[0]))}
+        final, status = replace(final, replaces=growing.refs[0]), "pending"
     else:
-        values = {"status": "doubtful", "event": pack(final)}
+        status = "doubtful"
+    values: dict[str, Any] = {"status": status, "event": _packed(connection, context, final)}
     values |= {"message_id": message_id, "user_id": context.user_id, "session_id": context.session_id, "refs": ()}
     await outbox.change(connection, growing.id, **values)
+
+
+def _packed(connection: AsyncConnection, context: Context, outgoing: Outgoing) -> dict[str, Any]:
+    """Without what was forgotten while the reply was in the making."""
+    packed: dict[str, Any] = without_forgotten(connection, context.inbox_id, pack(outgoing))
+    return packed
 
 
 async def _enqueue(
@@ -70,7 +81,7 @@ async def _enqueue(
         transport=place.transport,
         place={"chat": place.chat, "thread": place.thread},
         lane=place.lane,
-        event=pack(outgoing),
+        event=_packed(connection, context, outgoing),
         user_id=user_id,
         session_id=None if to else context.session_id,
         message_id=message_id,

@@ -9,6 +9,9 @@ from memory.storage import log, outbox, people
 from memory.storage.database import Database
 from memory.storage.outbox import OutboxRow
 
+OFFERED = {"unknown": "unsure", "no_thread": "topic-gone", "thread_closed": "topic-closed"}
+"""What to say, by what the delivery noted; anything else was refused for good."""
+
 
 def answer_again(database: Database, turn: Turn) -> Handler:
     """Answer a message of the log once more; `text` is what it says since it was edited."""
@@ -46,13 +49,16 @@ def show(database: Database) -> Handler:
 
 
 def offer(database: Database):
-    """The one-line card for an answer that may not have arrived."""
+    """The one-line card for what may not have arrived, or did not: it says why, and offers it where it can."""
 
     async def card(row: OutboxRow) -> Card:
         assert row.user_id is not None
         async with database.read() as connection:
             user = await people.by_id(connection, row.user_id)
         say = phrases(user.reads if user else "en")
-        return Card(say("unsure"), ((Button(say("show-answer"), "show_answer", {"id": row.id}),),))
+        why = OFFERED.get(row.error or "unknown")
+        if why is None:
+            return Card(say("not-sendable"))
+        return Card(say(why), ((Button(say("show-answer"), "show_answer", {"id": row.id}),),))
 
     return card

@@ -87,9 +87,12 @@ def ask_delete(database: Database) -> Handler:
 
 def delete(database: Database, memory: Memory) -> Handler:
     async def handle(request: Request) -> Reply:
-        session = await _chosen(database, request)
-        _check_may_delete(request, session)
-        receipt = await memory.forget_session(request.audience, session.id)
+        session_id: int = request.data["id"]
+        async with database.read() as connection:
+            session = await sessions.by_id(connection, session_id)
+        if session is not None:  # gone already: a press that a crash cut off has its receipt
+            _check_may_delete(request, session)
+        receipt = await memory.forget_session(request.audience, session_id, key=request.key)
         yield Card(facts.receipt_lines(request.say, receipt), replaces=request.card)
 
     return handle

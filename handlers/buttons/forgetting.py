@@ -5,6 +5,7 @@ from handlers.types import Card, Handler, Reply, Request, UserError
 from memory.memory import Memory
 from memory.storage import awaiting
 from memory.storage.database import Database
+from memory.types import Found
 
 
 def ask(memory: Memory) -> Handler:
@@ -17,7 +18,7 @@ def ask(memory: Memory) -> Handler:
         if not chosen:
             raise UserError(request.say("fact-gone"))
         if len(chosen) == 1:
-            yield facts.forget_card(request.say, chosen, asked_in=asked_in, replaces=request.card)
+            yield facts.forget_card(request.say, Found(tuple(chosen)), asked_in=asked_in, replaces=request.card)
         else:
             ids = [fact.id for fact in chosen]
             yield facts.forget_all_card(request.say, ids, asked_in=asked_in, replaces=request.card)
@@ -27,7 +28,7 @@ def ask(memory: Memory) -> Handler:
 
 def forget(memory: Memory) -> Handler:
     async def handle(request: Request) -> Reply:
-        receipt = await memory.forget_facts(request.audience, request.data["ids"])
+        receipt = await memory.forget_facts(request.audience, request.data["ids"], key=request.key)
         yield Card(facts.receipt_lines(request.say, receipt), replaces=request.card)
 
     return handle

@@ -27,16 +27,17 @@ def tool(memory: Memory) -> Tool:
         query = input.get("query")
         if not isinstance(query, str) or not query.strip():
             return Outcome("query must say what to forget.", is_error=True)
-        found = await memory.facts.find(request.audience, query)
-        if not found:
+        found = await memory.facts.search(request.audience, query)
+        if not found.facts:
             return Outcome("No stored fact matches. Tell the person; nothing was forgotten.")
         card = facts.forget_card(request.say, found, asked_in=message_id)
-        if len(found) == 1:
+        if len(found.facts) == 1:
             return Outcome(
                 "One fact matches. The person sees it with Yes and No; nothing is erased before Yes.", (card,)
             )
         return Outcome(
-            f"{len(found)} facts match. The person sees them as a list of buttons: ask which one they mean.", (card,)
+            f"{len(found.facts)} facts match. The person sees them as a list of buttons: ask which one they mean.",
+            (card,),
         )
 
     return Tool(SPEC, run)

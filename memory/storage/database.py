@@ -27,7 +27,6 @@ _PRAGMAS = (
     "foreign_keys=ON",
     "secure_delete=ON",
     "temp_store=MEMORY",
-    "cache_size=-8000",
 )
 
 

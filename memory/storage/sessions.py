@@ -66,14 +66,13 @@ async def _hand_over(connection: AsyncConnection, old: str, new: str) -> None:
         .where(facts.c.owner == old, facts.c.valid_to.is_(None), same.exists())
         .values(valid_to=facts.c.valid_from, superseded_by=same.scalar_subquery())
     )
-    words = (
-        f"UPDATE {lexical.TABLE} SET owner = :new WHERE rowid IN (SELECT session_id FROM summaries WHERE owner = :old)"  # noqa: S608 - a constant
-    )
-    await connection.execute(sa.text(words), {"old": old, "new": new})
+    of_old = "rowid IN (SELECT session_id FROM summaries WHERE owner = :old)"
+    words = sa.text(f"UPDATE {lexical.TABLE} SET owner = :new WHERE {of_old}")
+    await connection.execute(words, {"old": old, "new": new})
     await connection.execute(summaries.update().where(summaries.c.owner == old).values(owner=new, indexed_as=None))
     for table in (sessions, facts):
         await connection.execute(table.update().where(table.c.owner == old).values(owner=new))
-    unswept = await kept.load(connection, UNSWEPT) or []
+    unswept: list[str] = await kept.load(connection, UNSWEPT) or []
     await kept.put(connection, UNSWEPT, sorted({*unswept, old}), now=0)  # nobody asks since when
 
 

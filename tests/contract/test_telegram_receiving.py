@@ -66,6 +66,26 @@ async def test_p40_a_refused_token_is_said_once_and_tried_again(rig: TelegramRig
     await until(lambda: rig.transport.problem is None)
 
 
+async def test_a_single_404_costs_a_moment_and_no_minute(rig: TelegramRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(errors, "REFUSED_PAUSE", 60.0)
+    await rig.transport.start(rig.inbox.accept)
+    await until(lambda: rig.api.calls("getMe"))
+    rig.api.fail("custom", "getUpdates", times=1, code=404, text="Not Found")
+    await rig.say("one")
+    await rig.say("two")
+    assert [incoming.text for incoming in await heard(rig, 2)] == ["one", "two"]
+
+
+async def test_a_proxy_s_error_page_is_one_line_and_no_traceback(
+    rig: TelegramRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.api.fail("502", "getUpdates", times=2)
+    await rig.transport.start(rig.inbox.accept)
+    await rig.say("one")
+    await heard(rig)
+    assert [record.name for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
 async def test_p40_the_last_contact_grows_old_while_polls_fail(rig: TelegramRig) -> None:
     await rig.transport.start(rig.inbox.accept)
     await rig.say("hello")

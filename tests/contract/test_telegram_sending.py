@@ -66,7 +66,7 @@ async def test_every_failure_of_a_send_has_its_fault_and_goes_out_once(
 @pytest.mark.parametrize(
     ("code", "text", "fault"),
     [
-        (400, "TOPIC_CLOSED", Fault.NO_THREAD),
+        (400, "TOPIC_CLOSED", Fault.THREAD_CLOSED),
         (400, "TOPIC_DELETED", Fault.NO_THREAD),
         (400, "chat not found", Fault.NO_CHAT),
         (403, "user is deactivated", Fault.NO_CHAT),
@@ -148,7 +148,7 @@ async def test_everything_that_writes_raises_nothing_but_send_errors(rig: Telegr
 
 async def test_formatting_buttons_and_no_link_preview_reach_the_chat(rig: TelegramRig) -> None:
     keys = ((Key("Yes", "t" * 64),),)
-    (part,) = rig.transport.render(Outgoing("card", "**bold** 🎉 `code` https://example.org", keys))
+    (part,) = rig.transport.render(Outgoing("text", "**bold** 🎉 `code` https://example.org", keys))
     await rig.transport.send(rig.place, part, "1-0")
     shown = rig.api.last(rig.ada)
     assert (shown.marked("bold"), shown.marked("code"), shown.labels) == (["bold"], ["code"], ["Yes"])
@@ -161,11 +161,7 @@ async def test_a_file_carries_its_text_as_caption(rig: TelegramRig) -> None:
     (part,) = rig.transport.render(Outgoing("card", "Your **facts**", file=("facts.md", "# Grüße")))
     await rig.transport.send(rig.place, part, "1-0")
     shown = rig.api.last(rig.ada)
-    assert (shown.text, shown.marked("bold"), shown.raw["document"]["file_name"]) == (
-        "Your facts",
-        ["facts"],
-        "facts.md",
-    )
+    assert (shown.text, shown.raw["document"]["file_name"]) == ("Your **facts**", "facts.md")
     stored = rig.api.world.files[shown.raw["document"]["file_id"]]
     assert stored.data == "# Grüße".encode()
 
@@ -247,7 +243,7 @@ async def test_p37_a_deleted_or_closed_topic_is_reported_and_nothing_slips_into_
     rig.api.forum(FORUM, "Team", [42])
     closed = rig.api.topic(FORUM, "Plans")
     rig.api.close_topic(FORUM, closed)
-    assert (await fault_of(rig, place(FORUM, closed))).fault is Fault.NO_THREAD
+    assert (await fault_of(rig, place(FORUM, closed))).fault is Fault.THREAD_CLOSED
     assert rig.shown() == []
 
 

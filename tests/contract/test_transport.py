@@ -125,7 +125,8 @@ async def test_p40_health_is_the_age_of_the_last_answer(rig: Rig) -> None:
 
 @pytest.mark.parametrize("payload", [{}, {"message": {}}, {"message": 1}, {"callback_query": {"id": 1}}, {"x": None}])
 async def test_nonsense_asks_for_nothing(rig: Rig, payload: dict[str, object]) -> None:
-    """`parse` never raises: one strange update must not stop those behind it."""
+    """Understanding never raises: one strange update must not stop those behind it."""
+    assert rig.transport.moved(InboxRow(1, rig.name, "1", payload, 0)) is None
     assert rig.transport.parse(InboxRow(1, rig.name, "1", payload, 0)) is None
 
 

@@ -64,7 +64,7 @@ async def kill_at_random_points(folder: Path, kills: int, seed: int) -> Aftermat
 
 
 async def _look(merk: Merk, said: list[str]) -> Aftermath:
-    await _settle(merk)
+    await _settle(merk, len(said))
     shown = _answers(merk)
     offers = [
         (message.id, button)
@@ -74,7 +74,7 @@ async def _look(merk: Merk, said: list[str]) -> Aftermath:
     ]
     for message_id, button in offers:  # what was in flight at that instant is there, a tap away
         merk.telegram.press(ADA, message_id, button)
-    await _settle(merk)
+    await _settle(merk, len(said))
     after = _answers(merk)
     logged = [row[0] for row in merk.rows("SELECT text FROM messages WHERE role = 'user' ORDER BY id")]
     answers = merk.rows("SELECT count(*) FROM messages WHERE role = 'assistant'")[0][0]
@@ -101,11 +101,13 @@ def _answers(merk: Merk) -> Counter[str]:
     return shown
 
 
-async def _settle(merk: Merk) -> None:
+async def _settle(merk: Merk, said: int) -> None:
+    """A private chat takes a message a second, so a long backlog takes its time."""
+
     def nothing_is_open() -> bool:
         inbox = merk.rows("SELECT 1 FROM inbox WHERE status <> 'done'")
         outbox = merk.rows("SELECT 1 FROM outbox WHERE status NOT IN ('sent', 'unknown', 'failed')")
         return not inbox and not outbox and not merk.telegram.pending()
 
-    await merk.telegram.wait_for(nothing_is_open, timeout=120)
+    await merk.telegram.wait_for(nothing_is_open, timeout=120 + 2 * said)
     await asyncio.sleep(0.2)

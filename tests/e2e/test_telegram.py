@@ -118,7 +118,7 @@ async def test_p36_p37_an_answer_to_a_deleted_topic_is_offered_in_the_main_chat(
         telegram.say(ADA, "secret plans", thread=work)
         await telegram.wait_for(lambda: merk.model.requests, timeout=20)
         telegram.delete_topic(ADA, work)
-        await telegram.wait_text(ADA, "may not have reached you", timeout=30)
+        await telegram.wait_text(ADA, "This topic is gone", timeout=30)
         assert all("secret plans" not in message.text for message in telegram.messages(ADA, by_bot=True))
 
 

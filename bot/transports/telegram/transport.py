@@ -142,7 +142,10 @@ class TelegramTransport:
 
     def moved(self, row: InboxRow) -> tuple[str, str] | None:
         """The old and the new id of the chat, where an update says that it has a new one."""
-        return parsing.moved(row.payload)
+        try:
+            return parsing.moved(row.payload)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None  # `parse` says that it is not understood
 
     def hold(self, incoming: Incoming) -> Hold | None:
         return parsing.hold(incoming)

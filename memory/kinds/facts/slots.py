@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from memory.kinds.facts.frames import FRAMES, Frame, Kind
-from memory.vocabulary import PEOPLE_AND_PETS, SINGLE_VALUED
+from memory.vocabulary import CONCEPTS, PEOPLE_AND_PETS, PETS, SINGLE_VALUED
 from memory.words import Language, concept_of, is_stop_word, keys, keys_of, stem, telling_words, tokens
 
 
@@ -71,6 +71,22 @@ def say_the_same(one: str, other: str) -> bool:
     """Say whether two statements of one slot differ in nothing but form or language."""
     words, others = ([keys(word) for word in telling_words(text)] for text in (one, other))
     return _are_all_in(words, others) and _are_all_in(others, words)
+
+
+def are_about_different_things(one: str, other: str) -> bool:
+    """Certain only where the vocabulary knows both: "name:dog" and "name:brother", not "name:dog" and "name:pet"."""
+    return (
+        one != other and all(part in CONCEPTS for part in _parts(one) | _parts(other)) and _class(one) != _class(other)
+    )
+
+
+def _class(slot: str) -> str:
+    kind, _, about = slot.partition(":")
+    return f"{kind}:pet" if set(about.split("-")) <= PETS else slot
+
+
+def _parts(slot: str) -> set[str]:
+    return set(slot.partition(":")[2].split("-")) - {"self"}
 
 
 def _are_all_in(words: list[frozenset[str]], others: list[frozenset[str]]) -> bool:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from handlers.buttons import answers
 from handlers.locales import LANGUAGES, nearest, phrases
 from memory.ports import Failure
 
@@ -32,6 +33,7 @@ def test_every_text_that_the_program_says_is_there() -> None:
         for key in USED.findall(path.read_text())
     }
     said |= {f"failed-{failure}" for failure in Failure}
+    said |= set(answers.OFFERED.values())
     assert said <= phrases("en").keys()
 
 

@@ -10,7 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.ports import ModelRequest
+from memory.storage import inbox
 from memory.storage.backups import take_backup
+from memory.storage.making import without_forgotten
 from memory.storage.tables import metadata
 from tests.fakes.index import ExactIndex
 from tests.fakes.model import Says, ScriptedModel
@@ -382,3 +384,112 @@ async def test_s1_rows_of_every_other_owner_are_byte_identical(
     for place in ("ben", "here"):
         assert await world.snapshot(places[place].owner) == before[place]
         assert await world.vectors.ids(places[place].owner) == vectors[place]
+
+
+async def test_d3_what_is_in_the_making_is_redacted_as_it_is_written(world: World) -> None:
+    """An answer that grows and a message that waits in line hold the name; the disk never does."""
+    ada, ben = await world.person("ada"), await world.person("ben")
+    for number, (name, text) in enumerate(
+        [("ada", "Tell a story"), ("ada", "Zwirbelwitz wants a bone"), ("ben", "Hello")], start=1
+    ):
+        payload = {"message": {"from": {"id": name}, "text": text}}
+        await world.insert(
+            "inbox",
+            id=number,
+            transport="telegram",
+            external_id=str(number),
+            payload=payload,
+            status="running",
+            received_at=1,
+        )
+    session = await world.talk(ada, "Tell a story")
+    fact = await world.fact(ada, "My dog is called Zwirbelwitz")
+    await world.memory.forget_facts(ada, [fact.id])
+    answer = "Once upon a time there was Zwirbelwitz. The end."
+    await world.say(session, answer, inbox_id=1, blocks=[{"kind": "piece", "text": "Zwirbelwitz!"}])
+    await world.say(session, "Zwirbelwitz wants a bone", ada, inbox_id=2)
+    others = await world.session(ben)
+    await world.say(others, "Zwirbelwitz is the dog of a neighbour", ben, inbox_id=3)
+    assert await world.texts(session) == ["Tell a story", "[…] The end.", "[…]"]
+    assert (await world.messages(session))[1].blocks == [{"kind": "piece", "text": "[…]"}]
+    assert await world.texts(others) == ["Zwirbelwitz is the dog of a neighbour"]
+    async with world.database.write() as connection:
+        waiting = {"kind": "text", "text": answer}
+        assert without_forgotten(connection, 1, waiting) == {"kind": "text", "text": "[…] The end."}
+        assert without_forgotten(connection, None, waiting) == waiting
+        await inbox.finish(connection, (1,), world.now)
+    await world.memory.learn()
+    async with world.database.write() as connection:
+        assert without_forgotten(connection, 1, answer) == answer, "what is done needs nothing noted"
+        assert without_forgotten(connection, 2, "Zwirbelwitz") == "[…]"
+
+
+async def test_d3_what_is_said_after_the_forget_is_kept_as_it_is(world: World) -> None:
+    ada = await world.person("ada")
+    session = await world.session(ada)
+    fact = await world.fact(ada, "My dog is called Bruno")
+    await world.memory.forget_facts(ada, [fact.id])
+    payload = {"message": {"from": {"id": "ada"}, "text": "Bruno is back"}}
+    await world.insert("inbox", transport="telegram", external_id="9", payload=payload, status="new", received_at=2)
+    (row,) = await world.rows("inbox")
+    await world.say(session, "Bruno is back", ada, inbox_id=row["id"])
+    assert await world.texts(session) == ["Bruno is back"]
+
+
+async def test_d11_asked_again_after_a_crash_a_forget_returns_its_first_receipt(world: World) -> None:
+    ada = await world.person("ada")
+    session = await world.talk(ada, "My dog is called Zwirbelwitz", "OK")
+    fact = await world.fact(ada, "My dog is called Zwirbelwitz")
+    await world.memory.learn()
+    first = await world.memory.forget_facts(ada, [fact.id], key="7")
+    assert (first.facts, first.messages_redacted, first.summaries, first.vectors) == (1, 1, 1, 1)
+    await world.reborn().open()
+    assert await world.memory.forget_facts(ada, [fact.id], key="7") == replace(first, texts=())
+    assert (await world.memory.forget_facts(ada, [fact.id], key="8")).facts == 0
+    gone = await world.memory.forget_session(ada, session.id, key="9")
+    assert gone.messages_redacted == 2
+    await world.reborn().open()
+    assert await world.memory.forget_session(ada, session.id, key="9") == gone
+    assert b"zwirbelwitz" not in world.bytes_on_disk().lower()
+    world.clock.advance(hours=25)
+    await world.memory.learn()
+    assert await world.rows("kept_values") == []
+
+
+async def test_d11_the_receipt_is_there_from_the_moment_of_the_erasure(world: World) -> None:
+    """The process dies between the rows and the vectors: the figures are kept, and the vectors go."""
+    ada = await world.person("ada")
+    await world.talk(ada, "My dog is called Zwirbelwitz", "OK")
+    fact = await world.fact(ada, "My dog is called Zwirbelwitz")
+
+    class Dying(ExactIndex):
+        dying = True
+
+        async def ids(self, owner: str) -> set[str]:
+            if self.dying:
+                raise asyncio.CancelledError
+            return await super().ids(owner)
+
+    world.vectors = dying = Dying()
+    await world.reborn().open()
+    with pytest.raises(asyncio.CancelledError):
+        await world.memory.forget_facts(ada, [fact.id], key="7")
+    dying.dying = False
+    opening = asyncio.create_task(world.reborn().open())
+    await asyncio.sleep(0)  # the press is taken up while the index is being opened
+    receipt = await world.memory.forget_facts(ada, [fact.id], key="7")
+    await opening
+    assert (receipt.facts, receipt.messages_redacted, receipt.unfinished) == (1, 1, ())
+
+
+async def test_d21_only_the_summaries_of_sessions_that_stay_are_made_anew(world: World) -> None:
+    ada = await world.person("ada")
+    await world.talk(ada, "My dog is called Bruno. It rains.", "OK")
+    fact = await world.fact(ada, "My dog is called Bruno")
+    await world.memory.learn()
+    receipt = await world.memory.forget_facts(ada, [fact.id])
+    assert (receipt.summaries, receipt.summaries_anew) == (1, 1)
+    session = await world.talk(ada, "The fence needs paint.", "OK")
+    await world.memory.learn()
+    receipt = await world.memory.forget_session(ada, session.id)
+    assert (receipt.summaries, receipt.summaries_anew) == (1, 0)

@@ -3,9 +3,11 @@
 import asyncio
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from memory.memory import Memory
-from memory.ports import EmbedderError
+from memory.ports import EmbedderError, Vector
+from memory.types import MemorySettings
 from tests.fakes.embedder import WordEmbedder
 from tests.fakes.index import ExactIndex
 from tests.unit.memory.world import World
@@ -24,6 +26,19 @@ class _Broken(ExactIndex):
 
 class _OtherEmbedder(WordEmbedder):
     name = "other"  # pyright: ignore[reportIncompatibleVariableOverride, reportAssignmentType]
+
+
+class _Slow(WordEmbedder):
+    """Its first call loads a model."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    async def embed_query(self, text: str) -> Vector:
+        seconds, self.seconds = self.seconds, 0.0
+        await asyncio.sleep(seconds)
+        return await super().embed_query(text)
 
 
 async def _lines(memory: Memory) -> dict[str, tuple[bool, str]]:
@@ -158,3 +173,48 @@ async def test_the_loop_tries_a_failure_again_by_itself(world: World) -> None:
             await asyncio.sleep(0.01)
         stop.set()
         await loop
+
+
+async def test_d20_a_question_that_comes_while_memory_opens_waits_for_it(world: World) -> None:
+    """Loading the model takes longer than a recall may: the first question after a start is recalled by meaning."""
+    ada = await world.person("ada")
+    await world.talk(ada, "The fence needs paint.", "OK")
+    await world.memory.learn()
+    world.embedder = _Slow(0.4)
+    memory = world.reborn(settings=MemorySettings(recall_seconds=0.2))
+    opening = asyncio.create_task(memory.open())
+    await asyncio.sleep(0)
+    assert (await memory.recall(ada, 0, "hi")).degraded == ()
+    assert not opening.done(), "a greeting waits for nothing"
+    found = await memory.recall(ada, 0, "Which fence?")
+    assert found.degraded == ()
+    assert found.trace["sessions"][0]["cosine"] is not None
+    await opening
+
+
+async def test_d20_an_embedder_that_does_not_answer_is_not_fatal(world: World) -> None:
+    world.embedder.down = True
+    await world.memory.open()
+    assert (await _lines(world.memory))["index"] == (True, "in step")
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), OperationalError("INSERT", (), Exception("disk full"))])
+async def test_d21_a_full_disk_is_one_line_in_the_log(
+    world: World, error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = asyncio.Event()
+
+    async def learn() -> int:
+        failed.set()
+        raise error
+
+    monkeypatch.setattr(world.memory, "learn", learn)
+    stop = asyncio.Event()
+    running = asyncio.create_task(world.memory.learn_forever(stop))
+    world.memory.wake()
+    await failed.wait()
+    stop.set()
+    await running
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1
+    assert "learn.failed" in lines[0]

@@ -73,3 +73,36 @@ async def test_p26_a_forgotten_vector_is_in_no_file(real: World) -> None:
     assert gone.tobytes() not in disk
     assert b"zwirbelwitz" not in disk.lower()
     assert len((await real.memory.recall(ada, 0, "What leaks in the garden?")).recollections) == 1
+
+
+OWN = [
+    "My sister Marion lives in Hamburg",
+    "Meine Katze heißt Minka",
+    "Мурка не ест рыбу",
+    "My colleague Peter owes me 50 euros",
+    "Mein Hausarzt ist Dr. Weber",
+    "У меня аллергия на арахис",
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("sibling", [0]),
+        ("Mediziner", [4]),
+        ("орехи", [5]),
+        ("unicorns", []),
+        ("Einhörner", []),
+        ("единороги", []),
+        ("zzz", []),
+        ("gym", []),
+    ],
+)
+async def test_d16_by_meaning_only_what_stands_out_is_found(real: World, query: str, found: list[int]) -> None:
+    ada = await real.person("ada")
+    facts = [await real.fact(ada, text) for text in OWN]
+    result = await real.memory.facts.search(ada, query)
+    assert result.facts == tuple(facts[i] for i in found)
+    assert not result.by_words
+    assert await real.memory.facts.find(ada, query) == list(result.facts)
+    assert (await real.memory.facts.search(ada, "Minka")).by_words

@@ -195,3 +195,80 @@ def test_of_a_list_each_thing_tells() -> None:
     said = [(None, "No shellfish, then."), (None, "And no peanuts."), (None, "Short replies are fine.")]
     assert _after("I am allergic to peanuts and shellfish", said) == [MARK, MARK, said[2][1]]
     assert _after("I prefer short answers", [said[2]]) == [said[2][1]]
+
+
+@pytest.mark.parametrize(
+    ("fact", "other"),
+    [
+        ("My brother is called Mark", "Please mark the date in my calendar. The old German mark is history."),
+        ("My daughter is called Rose", "The price of milk rose again. I planted a rose in the garden."),
+        ("Ich wohne in Essen", "Wir essen heute um 19 Uhr bei Oma. Das Essen war gut. Kauf Brot zum Essen."),
+        ("Ich wohne in Essen", "What a nice dish!"),
+        ("I work at Apple", "I ate an apple. Recipe: two apples, sugar, flour."),
+        ("Мою дочь зовут Вера", "Его вера в людей сильна. Моя вера крепка."),
+        ("Мою жену зовут Надежда", "Есть надежда, что дождь кончится к вечеру."),
+        ("Mein Hund heißt Bär", "Im Zoo gab es einen Bären, der Fisch frass. Der Bär schlief."),
+        ("My cat is called Widget", "Where do I find the widget of the clock?"),
+    ],
+)
+def test_d17_a_name_that_is_a_word_stays_where_it_is_the_word(fact: str, other: str) -> None:
+    assert _after(fact, [(ADA, other)]) == [other]
+
+
+@pytest.mark.parametrize(
+    ("fact", "told"),
+    [
+        ("My brother is called Mark", "I called Mark."),
+        ("My daughter is called Rose", "Rose is ill."),
+        ("My daughter is called Rose", "my daughter rose is ill"),
+        ("Ich wohne in Essen", "Ich fahre nach Essen."),
+        ("Мою дочь зовут Вера", "Я видел Веру."),
+        ("Mein Hund heißt Bär", "Heute hat Bär gebellt."),
+        ("My dog is called Bruno", "I walked bruno yesterday."),
+    ],
+)
+def test_d17_it_goes_where_it_is_the_name(fact: str, told: str) -> None:
+    assert _after(fact, [(ADA, told)]) == [MARK]
+
+
+def test_d17_in_an_answer_a_word_is_the_name() -> None:
+    said = [(ADA, "What is my daughter called?"), (None, "that is rose")]
+    assert _after("My daughter is called Rose", said) == [said[0][1], MARK]
+
+
+@pytest.mark.parametrize(
+    ("fact", "told"),
+    [
+        ("Мою собаку зовут Бруно", "Брунчик спит."),
+        ("Мою собаку зовут Бруно", "С Бруношей гуляли."),
+        ("Мою собаку зовут Бруно", "брунчик спит"),
+        ("Mein Hund heißt Bruno", "Komm, Brunochen!"),
+        ("My wife is called Anna-Lena", "Annalena cooked today."),
+        ("My wife is called Anna-Lena", "ANNA-LENA rules."),
+        ("My salary is 5200 euros", "They pay me 5,200 EUR before tax."),
+        ("My salary is 5200 euros", "5.200 € also reichen."),
+        ("My phone number is 0171 2345678", "Call 0171/23 45 678."),
+        ("My birthday is 3 May", "On May 3rd we party."),
+        ("My birthday is 3 May", "Am 3. Mai ist viel los."),
+        ("My birthday is 3 May", "Am 03.05. feiern wir."),
+        ("Мой день рождения 3 мая", "3 мая будет пир."),
+    ],
+)
+def test_d18_it_is_told_in_fond_joined_and_split_forms(fact: str, told: str) -> None:
+    assert _after(fact, [(ADA, told)]) == [MARK]
+
+
+@pytest.mark.parametrize(
+    ("fact", "other"),
+    [
+        ("Мою собаку зовут Бруно", "Брусника поспела."),
+        ("My dog is called Bruno", "Brunswick is a town."),
+        ("My cat is called Luck", "That was a lucky day for me, I think."),
+        ("My wife is called Anna-Lena", "The annals of Rome."),
+        ("My salary is 5200 euros", "It costs 15,200 or 520 EUR."),
+        ("My birthday is 3 May", "On 4 May and on May 13th we party."),
+        ("My birthday is 3 May", "They may have 3 apples."),
+    ],
+)
+def test_d18_what_only_looks_alike_stays(fact: str, other: str) -> None:
+    assert _after(fact, [(ADA, other)]) == [other]

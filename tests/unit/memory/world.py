@@ -99,7 +99,7 @@ class World:
             inbox_id=inbox_id,
         )
         async with self.database.write() as connection:
-            return await log.append(connection, utterance, self.now)
+            return (await log.append(connection, utterance, self.now)).id
 
     async def talk(self, audience: Audience, *turns: str, title: str = "") -> Session:
         """A session in which the person and the assistant speak in turn."""

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.transports.base import Fault, Key, Outgoing, Pace, SendError
+from bot.transports.base import Fault, Key, Outgoing, Pace, Part, SendError
 from bot.transports.delivery import Delivery
 from bot.transports.limiter import Limiter
 from bot.transports.posting import Context, pack, post, unpack
@@ -28,8 +28,14 @@ class World:
         self.database = database
         self.clock = clock
         self.transport = transport
-        self.delivery = Delivery(database, clock, {transport.name: transport}, Limiter(), _offer)
+        self.reasons: list[str | None] = []
+        """Why something was offered, or given up."""
+        self.delivery = Delivery(database, clock, {transport.name: transport}, Limiter(), self._offer)
         self.context = Context(HOME, None, None, None)
+
+    async def _offer(self, row: OutboxRow) -> Card:
+        self.reasons.append(row.error)
+        return Card("May be lost.", ((Button("Show", "show_answer", {"id": row.id}),),))
 
     async def know_ada(self) -> None:
         async with self.database.write() as connection:
@@ -58,10 +64,6 @@ class World:
             found = await outbox.by_id(connection, row_id)
         assert found is not None
         return found
-
-
-async def _offer(row: OutboxRow) -> Card:
-    return Card("May be lost.", ((Button("Show", "show_answer", {"id": row.id}),),))
 
 
 @pytest.fixture
@@ -259,3 +261,176 @@ async def test_p33_a_final_waits_for_its_turn() -> None:
     assert not waiting.done()
     now[0] = 0.03
     await asyncio.wait_for(waiting, 1)
+
+
+# --- faults that must not lose, repeat or loop ----------------------------------------------------------
+
+
+async def _with_time(world: World, *, steps: int, seconds: float = 70) -> None:
+    """Deliver while the clock goes on; the pauses themselves are made short by `no_patience`."""
+    task = asyncio.create_task(world.deliver())
+    for _ in range(steps):
+        await asyncio.sleep(0.02)
+        world.clock.advance(seconds=seconds)
+    await task
+
+
+@pytest.fixture
+def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.transports.delivery.PATIENCE_SECONDS", (0.01, 0.01))
+
+
+@pytest.mark.usefixtures("no_patience")
+async def test_a_notice_whose_arrival_is_unknown_is_sent_again_and_not_offered(world: World) -> None:
+    world.transport.faults.extend(SendError(Fault.UNKNOWN, "502") for _ in range(4))
+    await world.post(Notice("hello"))
+    await _with_time(world, steps=5)
+    assert world.transport.texts() == ["hello"]
+    assert (await world.row(1)).attempts == 4
+
+
+@pytest.mark.usefixtures("no_patience")
+async def test_an_offer_that_may_be_lost_is_repeated_and_never_offered_itself(world: World) -> None:
+    """Six 500s in a row used to end as cards about cards."""
+    world.transport.faults.extend(SendError(Fault.UNKNOWN, "500") for _ in range(6))
+    await world.post(Text("The answer.", done=True))
+    await _with_time(world, steps=7)
+    assert world.transport.texts() == ["May be lost."]
+    assert world.reasons == ["unknown"]
+
+
+async def test_a_file_whose_arrival_is_unknown_is_offered(world: World) -> None:
+    world.transport.after_delivery.append(SendError(Fault.UNKNOWN, "timed out"))
+    await world.post(Card("Your facts", file=("facts.md", "# Facts")))
+    await world.deliver()
+    assert world.transport.texts() == ["Your facts", "May be lost."]
+
+
+@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.FORMAT, Fault.NO_MESSAGE])
+async def test_a_receipt_whose_edit_is_refused_is_sent_anew(world: World, fault: Fault) -> None:
+    await world.post(Card("Sure?"))
+    await world.deliver()
+    world.transport.faults.extend(SendError(fault, "no") for _ in range(2 if fault is Fault.FORMAT else 1))
+    await world.post(Card("Forgotten.", replaces="1"))
+    await world.deliver()
+    assert world.transport.texts() == ["Sure?", "Forgotten."]
+
+
+@pytest.mark.parametrize("event", [Text("The answer.", done=True), Card("Remembered."), Notice("Stopped.")])
+async def test_what_is_refused_fails_with_a_word_to_the_person(world: World, event: Event) -> None:
+    world.transport.faults.append(SendError(Fault.REFUSED, "PREMIUM_ACCOUNT_REQUIRED"))
+    await world.post(event)
+    await world.deliver()
+    row = await world.row(1)
+    assert (row.status, row.error) == ("failed", "refused")
+    assert world.reasons == ["refused"]
+    assert world.transport.texts() == ["May be lost."]
+    assert world.transport.tokens() == {}
+
+
+async def test_a_refused_word_about_a_refused_answer_ends_there(world: World) -> None:
+    world.transport.faults.extend(SendError(Fault.REFUSED, "not enough rights") for _ in range(2))
+    await world.post(Text("The answer.", done=True))
+    await world.deliver()
+    assert world.transport.texts() == []
+    assert world.reasons == ["refused"]
+
+
+async def test_p37_an_answer_to_a_closed_topic_waits_and_its_session_stays_current(world: World) -> None:
+    async with world.database.write() as connection:
+        chat = await sessions.chat_id(connection, "fake", "42")
+        assert chat is not None
+        assert world.context.user_id is not None
+        await sessions.start(connection, Audience(world.context.user_id, chat, is_private=True), "7", now=0)
+    world.transport.faults.append(SendError(Fault.THREAD_CLOSED, "TOPIC_CLOSED"))
+    await world.post(Text("private words", done=True), place=TOPIC)
+    await world.deliver()
+    assert (world.transport.texts(HOME), world.transport.texts(TOPIC)) == (["May be lost."], [])
+    row = await world.row(1)
+    assert (row.status, row.error, world.reasons) == ("unknown", "thread_closed", ["thread_closed"])
+    async with world.database.read() as connection:
+        assert await sessions.current(connection, chat, "7") is not None
+
+
+async def test_a_closed_main_topic_makes_no_cards_about_cards(world: World) -> None:
+    world.transport.faults.extend(SendError(Fault.THREAD_CLOSED, "TOPIC_CLOSED") for _ in range(2))
+    await world.post(Text("The answer.", done=True))
+    await world.deliver()
+    assert world.transport.texts() == []
+    assert (await world.row(1)).status == "failed"
+
+
+async def test_a_chat_that_moved_into_a_known_one_is_followed(world: World) -> None:
+    async with world.database.write() as connection:
+        await sessions.ensure_chat(connection, "fake", "-100", kind="user", title="", now=0)
+    world.transport.faults.append(SendError(Fault.MOVED, "-100"))
+    await world.post(Text("The answer.", done=True))
+    await world.deliver()
+    assert world.transport.texts(Place("fake", "-100")) == ["The answer."]
+
+
+@pytest.mark.usefixtures("no_patience")
+async def test_a_row_that_breaks_the_delivery_is_given_up_and_the_lane_goes_on(world: World) -> None:
+    async with world.database.write() as connection:
+        await outbox.add(connection, Draft("fake", {"chat": "42"}, HOME.lane, pack(Outgoing("text", "poison"))), 0)
+    await world.post(Notice("after it"))
+    await _with_time(world, steps=4)
+    assert world.transport.texts() == ["after it"]
+    row = await world.row(1)
+    assert (row.status, row.error) == ("failed", "broken")
+
+
+async def test_a_clock_that_was_set_back_holds_nothing_up(world: World) -> None:
+    await world.post(Notice("hello"))
+    async with world.database.write() as connection:
+        await outbox.change(connection, 1, not_before=to_ms(world.clock.now()) + 86_400_000)
+    await world.deliver()
+    assert world.transport.texts() == ["hello"]
+
+
+async def test_a_long_flood_is_not_kept_longer_than_a_clock_can_be_trusted(world: World) -> None:
+    world.transport.faults.append(SendError(Fault.LATER, "429", retry_after=7200))
+    await world.post(Notice("hello"))
+    await world.deliver(until_idle=False)
+    task = asyncio.create_task(world.delivery.run())
+    await asyncio.sleep(0.1)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await world.delivery.drain(0)
+    assert (await world.row(1)).not_before - to_ms(world.clock.now()) == 300_000
+
+
+async def test_what_was_never_sent_loses_its_words_in_time(world: World) -> None:
+    session_id = world.context.session_id
+    assert session_id is not None
+    for _ in range(2):
+        world.transport.faults.append(SendError(Fault.NO_CHAT, "blocked"))
+    await world.post(Notice("nobody reads this"))
+    await world.post(Text("Bruno", done=True, record=Utterance(session_id, "assistant", "Merk", "Bruno", inbox_id=5)))
+    await world.deliver()
+    async with world.database.write() as connection:
+        assert await outbox.prune(connection, to_ms(world.clock.now())) == 0
+        assert await outbox.prune(connection, to_ms(world.clock.now()) + 1) == 1
+        assert await outbox.by_id(connection, 1) is None
+    row = await world.row(2)
+    assert (row.status, row.event) == ("failed", None)
+
+
+@pytest.mark.usefixtures("no_patience")
+async def test_what_was_being_sent_when_the_program_stumbled_is_offered(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message is there, and what should have noted it failed: it must not go out again unasked."""
+    send = world.transport.send
+
+    async def send_and_break(place: Place, part: Part, key: str) -> str:
+        await send(place, part, key)
+        monkeypatch.undo()
+        monkeypatch.setattr("bot.transports.delivery.PATIENCE_SECONDS", (0.01, 0.01))
+        raise RuntimeError("nobody thought of this")
+
+    monkeypatch.setattr(world.transport, "send", send_and_break)
+    await world.post(Text("The answer.", done=True))
+    await _with_time(world, steps=2)
+    assert world.transport.texts() == ["The answer.", "May be lost."]
+    assert (await world.row(1)).status == "unknown"

@@ -1,6 +1,7 @@
 """What is Chroma's own: bytes on disk, damage, other embedders, other processes."""
 
 import asyncio
+import errno
 import os
 import shutil
 import sqlite3
@@ -384,3 +385,33 @@ def test_chroma_is_imported_only_when_an_index_is_opened() -> None:
     """It costs 0.7 s and 50 MB that `merk --help` does not need."""
     program = "import sys, memory.storage.chroma; sys.exit('chromadb' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("cannot schedule new futures after interpreter shutdown"),
+        RuntimeError("cannot schedule new futures after shutdown"),
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EMFILE, "Too many open files"),
+        MemoryError(),
+    ],
+)
+async def test_d21_what_passes_is_no_damage(directory: Path, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program ends while it starts, or the disk is full: the index is there at the next start."""
+    first = make(directory)
+    await first.open()
+    await first.upsert(rows("u1", range(3)))
+    await first.close()
+
+    def fail(_directory: Path) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(chroma_files, "check", fail)
+        with pytest.raises(IndexUnavailable):
+            await make(directory).open()
+    again = make(directory)
+    await again.open()
+    assert await again.count() == 3
+    await again.close()
