@@ -213,8 +213,8 @@ class Delivery:
         refs = row.refs
         if outgoing.replaces and not refs:
             refs = await self._replace(transport, place, outgoing.replaces, parts[0])
-        for index in range(len(refs), len(parts)):
-            refs = (*refs, await self._send_part(transport, row, parts[index], index, refs))
+        while len(refs) < len(parts):
+            refs = (*refs, await self._send_part(transport, row, parts, refs))
         return refs
 
     async def _replace(self, transport: Transport, place: Place, ref: str, part: Part) -> tuple[str, ...]:
@@ -236,8 +236,10 @@ class Delivery:
         return (ref,)
 
     async def _send_part(
-        self, transport: Transport, row: OutboxRow, part: Part, index: int, refs: tuple[str, ...]
+        self, transport: Transport, row: OutboxRow, parts: tuple[Part, ...], refs: tuple[str, ...]
     ) -> str:
+        index = len(refs)
+        part = parts[index]
         place = _place(row)
         await self.limiter.wait(place.chat, transport.pace(place))
         async with self._database.write() as connection:
@@ -250,8 +252,9 @@ class Delivery:
                 raise
             log.warning("delivery.sent_plain", row=row.id)  # once, as the person's own words (pitfall P35)
             ref = await transport.send(place, replace(part, body=None), key)
-        async with self._database.write() as connection:
-            await outbox.change(connection, row.id, status="pending", refs=(*refs, ref))
+        if index < len(parts) - 1:  # after the last one the row says `sent` at once
+            async with self._database.write() as connection:
+                await outbox.change(connection, row.id, status="pending", refs=(*refs, ref))
         return ref
 
     async def _settle(self, row: OutboxRow, error: SendError) -> None:

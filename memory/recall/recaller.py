@@ -77,10 +77,9 @@ class Recaller:
         search = _Search(
             arms_by=now + self._settings.recall_seconds * _ARMS_SHARE, all_by=now + self._settings.recall_seconds
         )
-        facts = await self._all_facts(search, audience)
-        found: list[tuple[Evidence, Recollection]] = []
-        if content_words(text) and self._settings.recall_sessions > 0:  # "hi" and "thanks" ask nothing (pitfall P12)
-            found = await self._sessions(search, audience, session_id, text)
+        facts, found = await asyncio.gather(
+            self._all_facts(search, audience), self._sessions(search, audience, session_id, text)
+        )
         search.took("all", started)
         return Recall(
             facts=tuple(facts),
@@ -103,6 +102,8 @@ class Recaller:
     async def _sessions(
         self, search: _Search, audience: Audience, session_id: int, text: str
     ) -> list[tuple[Evidence, Recollection]]:
+        if not content_words(text) or self._settings.recall_sessions == 0:
+            return []  # "hi" and "thanks" ask nothing (pitfall P12)
         words, cosines = await asyncio.gather(
             self._words(search, audience, text), self._meaning(search, audience, text)
         )

@@ -27,6 +27,12 @@ def test_p22_p23_nobody_can_pose_as_somebody_else(text: str, kept: str) -> None:
     assert clean(text) == kept
 
 
+@given(st.text(alphabet=st.sampled_from("ab é\u0301-.,!?0 ")))
+def test_the_quick_look_and_the_cleaning_agree(text: str) -> None:
+    """A fence at the end asks for the whole cleaning."""
+    assert clean(text) == clean(text + " <|end|>")
+
+
 @given(st.text(alphabet="usersytmaian:<>/|#=[]INST\n\u202e\x00 ", max_size=60))
 def test_p23_cleaning_again_changes_nothing(text: str) -> None:
     assert clean(clean(text)) == clean(text)
