@@ -17,14 +17,14 @@ from memory import telemetry
 from memory.instants import to_ms
 from memory.kinds.summaries import store as summary_store
 from memory.kinds.summaries.indexing import SummaryIndex
+from memory.language.telling import Forgotten, Line, Log, Telling, is_told, redact, redactions, tell
+from memory.language.text import clean
 from memory.ports import Clock
 from memory.scope import Audience, seen_by
 from memory.storage import erasure, kept, lexical, making
 from memory.storage.backups import backups_of
 from memory.storage.database import Database
 from memory.storage.tables import facts, kept_values, messages, sessions, summaries
-from memory.telling import Forgotten, Line, Log, Telling, is_told, redact, redactions, tell
-from memory.text import clean
 from memory.types import Recall, Receipt
 
 UNSWEPT = "memory.unswept"

@@ -18,13 +18,13 @@ from memory.kinds.facts.facts import Facts
 from memory.kinds.summaries import store as summaries
 from memory.kinds.summaries.indexing import SummaryIndex
 from memory.kinds.summaries.learn import Summaries
+from memory.language.words import content_words
 from memory.people import People
 from memory.ports import Clock, Embedder, EmbedderError, LanguageModel, VectorIndex
 from memory.recall.recaller import Recaller
 from memory.scope import Audience
 from memory.storage.database import Database
 from memory.types import Health, MemorySettings, Recall, Receipt
-from memory.words import content_words
 
 _LONGEST_DEBOUNCE = 4  # times `learn_after`: somebody who never stops writing is learned from all the same
 _IDLE_SECONDS = 3600.0

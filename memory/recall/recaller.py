@@ -18,15 +18,15 @@ from memory.kinds.facts.facts import Facts
 from memory.kinds.summaries.indexing import SummaryIndex
 from memory.kinds.summaries.store import of_row
 from memory.kinds.summaries.summary import Summary
+from memory.language.text import clean
+from memory.language.words import content_words
 from memory.ports import Embedder, EmbedderError
 from memory.recall.ranking import Evidence, rank
 from memory.scope import Audience, seen_by
 from memory.storage import lexical
 from memory.storage.database import Database
 from memory.storage.tables import messages, sessions, summaries
-from memory.text import clean
 from memory.types import Fact, MemorySettings, Recall, Recollection
-from memory.words import content_words
 
 _CANDIDATES = 20
 _VIEWS = 60

@@ -12,10 +12,10 @@ import sqlalchemy as sa
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.language.telling import Line
 from memory.scope import Audience
 from memory.storage.database import Database
 from memory.storage.tables import chats, confirmations, identities, inbox, messages, outbox, sessions
-from memory.telling import Line
 
 Rewrite = Callable[[str], str]
 """A text without what is to go; the same text where nothing has to."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.words import index_terms, query_terms
+from memory.language.words import index_terms, query_terms
 
 TABLE = "summary_words"
 CREATE = f"CREATE VIRTUAL TABLE {TABLE} USING fts5(owner, body, tokenize = 'unicode61 remove_diacritics 0')"

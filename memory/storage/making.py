@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from memory.language.telling import Telling, redact
 from memory.storage.erasure import rewritten
 from memory.storage.tables import inbox
-from memory.telling import Telling, redact
 
 _TOLD: WeakKeyDictionary[sa.Engine, dict[int, tuple[Telling, ...]]] = WeakKeyDictionary()
 """By the writing engine: inbox row -> what was forgotten while it was worked on."""

@@ -13,15 +13,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.instants import to_ms
 from memory.kinds.facts import store
 from memory.kinds.facts.matching import by_words, clearly_nearest
-from memory.kinds.facts.slots import are_rivals, say_the_same, slot
+from memory.language.slots import are_rivals, say_the_same, slot
+from memory.language.text import clean, content_hash, has_words, normal_form
+from memory.language.vocabulary import FIRST_PERSON
+from memory.language.words import content_words, tokens
 from memory.ports import Clock, Embedder, EmbedderError
 from memory.scope import Audience
 from memory.secrets import redact_secrets
 from memory.storage.database import Database
-from memory.text import clean, content_hash, has_words, normal_form
 from memory.types import Fact, FactRefused, Found, MemorySettings, Remembered
-from memory.vocabulary import FIRST_PERSON
-from memory.words import content_words, tokens
 
 _FactList = list[Fact]  # in the class `list` is the method
 

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from memory.text import normal_form
+from memory.language.text import normal_form
+from memory.language.words import keys, telling_words
 from memory.types import Fact
-from memory.words import keys, telling_words
 
 _ENOUGH = 0.5  # share of the query's words
 

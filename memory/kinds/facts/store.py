@@ -7,9 +7,9 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.instants import from_ms
+from memory.language.text import clean
 from memory.scope import Audience, Scope, seen_by
 from memory.storage.tables import facts
-from memory.text import clean
 from memory.types import Fact
 
 _IN_FORCE = facts.c.valid_to.is_(None)

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from memory.kinds.summaries.summary import FIELDS, Condensed, Summary, kept, kept_title
 from memory.kinds.summaries.transcript import Entry, pieces
+from memory.language.words import language_of
 from memory.ports import ChatMessage, Json, LanguageModel, ModelRequest, ModelTraits, TextBlock, Tier, complete
-from memory.words import language_of
 
 _PROMPT = Path(__file__).with_name("prompt.md").read_text(encoding="utf-8")
 _LANGUAGES = {"en": "English", "de": "German", "ru": "Russian"}

@@ -11,9 +11,9 @@ import numpy as np
 
 from memory.kinds.summaries.summary import EXTRACTIVE, Condensed, kept, kept_title
 from memory.kinds.summaries.transcript import Entry, first_words
+from memory.language.text import one_line, sentences, shorten
+from memory.language.words import content_words, keys_of, stems
 from memory.ports import Embedder, EmbedderError
-from memory.text import one_line, sentences, shorten
-from memory.words import content_words, keys_of, stems
 
 _SENTENCES = 3
 _NOTES = 8

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from memory.language.text import one_line, shorten
 from memory.secrets import redact_secrets
-from memory.text import one_line, shorten
 
 EXTRACTIVE = "extractive"
 """`generated_by_model` of a summary that is made of the person's own sentences."""

@@ -7,7 +7,7 @@ becomes memory; neither does what a forget has left of a message.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from memory.text import has_words, one_line, shorten, without_marks
+from memory.language.text import has_words, one_line, shorten, without_marks
 from memory.types import Message, Origin
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from memory.kinds.summaries.summary import FIELDS, Summary
 from memory.kinds.summaries.transcript import entries
-from memory.text import normal_form, one_line, sentences, shorten
+from memory.language.text import normal_form, one_line, sentences, shorten
+from memory.language.words import content_words
 from memory.types import Message
-from memory.words import content_words
 
 _MOST = 80
 _LONGEST = 400  # characters of a view

@@ -8,9 +8,9 @@ import pytest
 
 from memory.instants import to_ms
 from memory.kinds.summaries import store
+from memory.language.text import MARK
 from memory.ports import Failure, ModelRequest, ModelTraits, StopReason, TextBlock
 from memory.secrets import SECRET_MARK
-from memory.text import MARK
 from memory.types import Origin, Session
 from tests.fakes.model import Fails, Says, ScriptedModel
 from tests.unit.memory.world import World

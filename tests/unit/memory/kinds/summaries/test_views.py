@@ -2,7 +2,7 @@
 
 from memory.kinds.summaries.summary import Summary
 from memory.kinds.summaries.views import views
-from memory.text import MARK
+from memory.language.text import MARK
 from memory.types import Message, Origin
 from tests.fakes.clock import FrozenClock
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from memory.words import Language
+from memory.language.words import Language
 
 Kind = Literal["name", "favourite", "home", "employer", "job", "birthday", "birthplace", "trait", "object", "state"]
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from memory.forms import (
+from memory.language.forms import (
     dates,
     fond_forms,
     has_fond_form,
@@ -19,10 +19,19 @@ from memory.forms import (
     stands_capital,
     written_words,
 )
-from memory.kinds.facts.slots import Statement, are_about_different_things, statement
-from memory.text import MARK, normal_form, sentences
-from memory.vocabulary import FIRST_PERSON
-from memory.words import content_words, is_ordinary, is_stop_word, keys, language_of, name_keys, telling_words, tokens
+from memory.language.slots import Statement, are_about_different_things, statement
+from memory.language.text import MARK, normal_form, sentences
+from memory.language.vocabulary import FIRST_PERSON
+from memory.language.words import (
+    content_words,
+    is_ordinary,
+    is_stop_word,
+    keys,
+    language_of,
+    name_keys,
+    telling_words,
+    tokens,
+)
 
 Keys = frozenset[str]
 _NONE: Keys = frozenset()

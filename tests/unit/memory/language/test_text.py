@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.text import MARK, clean, content_hash, normal_form, sentences, shorten, without_marks
+from memory.language.text import MARK, clean, content_hash, normal_form, sentences, shorten, without_marks
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ Pure. What fits no frame, or only doubtfully, has no slot.
 import re
 from dataclasses import dataclass
 
-from memory.kinds.facts.frames import FRAMES, Frame, Kind
-from memory.vocabulary import CONCEPTS, PEOPLE_AND_PETS, PETS, SINGLE_VALUED
-from memory.words import Language, concept_of, is_stop_word, keys, keys_of, stem, telling_words, tokens
+from memory.language.frames import FRAMES, Frame, Kind
+from memory.language.vocabulary import CONCEPTS, PEOPLE_AND_PETS, PETS, SINGLE_VALUED
+from memory.language.words import Language, concept_of, is_stop_word, keys, keys_of, stem, telling_words, tokens
 
 
 @dataclass(frozen=True, slots=True)

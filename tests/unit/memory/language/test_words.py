@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.words import content_words, index_terms, keys, language_of, name_keys, query_terms, tokens
+from memory.language.words import content_words, index_terms, keys, language_of, name_keys, query_terms, tokens
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import hashlib
 import re
 import unicodedata
 
-from memory.words import tokens
+from memory.language.words import tokens
 
 MARK = "[…]"
 """Stands where forgotten words stood; the same in every language."""

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.telling import Forgotten, Line, Log, is_told, redact, redactions, tell
-from memory.text import MARK
+from memory.language.telling import Forgotten, Line, Log, is_told, redact, redactions, tell
+from memory.language.text import MARK
 
 ADA, BEN = 1, 2
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 import Stemmer
 
-from memory.vocabulary import CONCEPTS, ORDINARY_VALUES, SMALL_TALK, STOP_WORDS
+from memory.language.vocabulary import CONCEPTS, ORDINARY_VALUES, SMALL_TALK, STOP_WORDS
 
 Language = Literal["en", "de", "ru"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.kinds.facts.slots import are_rivals, say_the_same, slot, statement
+from memory.language.slots import are_rivals, say_the_same, slot, statement
 
 SLOTS = [
     ("My dog is called Bruno", "name:dog", "Bruno"),

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from memory.text import sentences
-from memory.vocabulary import ARTICLES, MONTHS, NAMES_THAT_ARE_WORDS
-from memory.words import concept_of, is_cyrillic, name_keys, tokens
+from memory.language.text import sentences
+from memory.language.vocabulary import ARTICLES, MONTHS, NAMES_THAT_ARE_WORDS
+from memory.language.words import concept_of, is_cyrillic, name_keys, tokens
 
 _DIGIT: Final = re.compile(r"\d")
 _COMPOUND: Final = re.compile(r"[^\W\d_]{2,}(?:[-‐‑][^\W\d_]{2,})+")
