@@ -3,10 +3,10 @@
 from datetime import datetime
 
 from babel.dates import format_date
-from memory.memory import Memory
 
 from handlers.facts import shorten
 from handlers.types import Button, Card, Request
+from memory.memory import Memory
 from memory.storage import sessions
 from memory.storage.database import Database
 from memory.types import Session

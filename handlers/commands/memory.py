@@ -1,9 +1,8 @@
 """/memory: everything kept, page by page, with search, edit and delete."""
 
-from memory.memory import Memory
-
 from handlers import facts, pages
 from handlers.types import Command, Handler, Reply, Request
+from memory.memory import Memory
 
 
 def command(memory: Memory) -> Command:

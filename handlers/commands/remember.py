@@ -1,9 +1,8 @@
 """/remember: keep a fact, at once, told from the stored row."""
 
-from memory.memory import Memory
-
 from handlers import facts
 from handlers.types import Command, Reply, Request, UserError
+from memory.memory import Memory
 
 
 def command(memory: Memory) -> Command:
