@@ -1,5 +1,6 @@
 """A real `merk run` between the emulator and the stand-in, to be timed and weighed."""
 
+import asyncio
 import tempfile
 import time
 from dataclasses import dataclass
@@ -37,9 +38,7 @@ async def started_process() -> Start:
             for number in range(WARM_TURNS):
                 merk.telegram.say(ADA, f"tell me about the garden, {number}")
                 await merk.telegram.wait_text(ADA, f"garden, {number}$", timeout=30)
-            await merk.telegram.wait_for(
-                lambda: merk.rows("SELECT 1 FROM summaries WHERE indexed_as IS NOT NULL"), timeout=60
-            )
+            await asyncio.sleep(8)  # until what a turn leaves behind is learned
             assert merk.process is not None
             return Start(round(sorted(times)[2], 2), resident_mb(merk.process.pid))
 
