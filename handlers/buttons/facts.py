@@ -57,7 +57,7 @@ def open(memory: Memory) -> Handler:
         rows = (
             (
                 Button(request.say("edit"), "edit_fact", data),
-                Button(request.say("forget"), "ask_forget", {"ids": [fact.id], "asked_in": None}),
+                Button(request.say("forget"), "ask_forget", {"ids": [fact.id]}),
             ),
             (Button(request.say("back"), "memory_page", {"query": "", "page": 0}),),
         )

@@ -12,16 +12,15 @@ def ask(memory: Memory) -> Handler:
     """One of several matches was chosen, or all of them: ask before erasing."""
 
     async def handle(request: Request) -> Reply:
-        asked_in = request.data["asked_in"]
         known = {fact.id: fact for fact in await memory.facts.list(request.audience)}
         chosen = [known[id] for id in request.data["ids"] if id in known]
         if not chosen:
             raise UserError(request.say("fact-gone"))
         if len(chosen) == 1:
-            yield facts.forget_card(request.say, Found(tuple(chosen)), asked_in=asked_in, replaces=request.card)
+            yield facts.forget_card(request.say, Found(tuple(chosen)), replaces=request.card)
         else:
             ids = [fact.id for fact in chosen]
-            yield facts.forget_all_card(request.say, ids, asked_in=asked_in, replaces=request.card)
+            yield facts.forget_all_card(request.say, ids, replaces=request.card)
 
     return handle
 

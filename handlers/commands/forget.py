@@ -11,7 +11,7 @@ def command(memory: Memory) -> Command:
             raise UserError(request.say("forget-what"))
         found = await memory.facts.search(request.audience, request.args)
         if found.facts:
-            yield facts.forget_card(request.say, found, asked_in=None)
+            yield facts.forget_card(request.say, found)
         else:
             yield Notice(request.say("forget-no-match", query=facts.shorten(request.args)))
 

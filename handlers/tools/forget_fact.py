@@ -23,14 +23,14 @@ SPEC = ToolSpec(
 
 
 def tool(memory: Memory) -> Tool:
-    async def run(request: Request, input: Json, message_id: int) -> Outcome:
+    async def run(request: Request, input: Json, _message_id: int) -> Outcome:
         query = input.get("query")
         if not isinstance(query, str) or not query.strip():
             return Outcome("query must say what to forget.", is_error=True)
         found = await memory.facts.search(request.audience, query)
         if not found.facts:
             return Outcome("No stored fact matches. Tell the person; nothing was forgotten.")
-        card = facts.forget_card(request.say, found, asked_in=message_id)
+        card = facts.forget_card(request.say, found)
         if len(found.facts) == 1:
             return Outcome(
                 "One fact matches. The person sees it with Yes and No; nothing is erased before Yes.", (card,)

@@ -68,12 +68,6 @@ async def claim(connection: AsyncConnection, pending: Pending, inbox_id: int) ->
     return result.rowcount > 0
 
 
-async def withdraw(connection: AsyncConnection, session_id: int) -> int:
-    """Take back every button of a session."""
-    result = await connection.execute(confirmations.delete().where(confirmations.c.session_id == session_id))
-    return result.rowcount
-
-
 async def expire(connection: AsyncConnection, now: int) -> int:
     result = await connection.execute(confirmations.delete().where(confirmations.c.expires_at < now))
     return result.rowcount

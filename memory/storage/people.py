@@ -45,11 +45,6 @@ async def ids(connection: AsyncConnection) -> list[int]:
     return list((await connection.execute(sa.select(users.c.id).order_by(users.c.id))).scalars())
 
 
-async def identities_of(connection: AsyncConnection, user_id: int) -> list[str]:
-    query = sa.select(identities.c.key).where(identities.c.user_id == user_id).order_by(identities.c.key)
-    return [str(key) for key in (await connection.execute(query)).scalars()]
-
-
 async def admit(connection: AsyncConnection, identity: str, name: str, role: Role, language: str, now: int) -> User:
     """Make the person known under this identity, or give the known one this role."""
     known = await find(connection, identity)
