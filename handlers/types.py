@@ -3,14 +3,14 @@
 A handler never calls a transport; a transport iterates a reply and never decides.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from handlers.locales import Phrases
-from memory.ports import Json, ToolSpec
-from memory.types import Audience, Origin, Session, User, Utterance
+from memory import telemetry
+from memory.types import Audience, Origin, Session, SessionState, User, Utterance
 
 # --- in ------------------------------------------------------------------------------------------
 
@@ -45,6 +45,10 @@ class Attachment:
     name: str = ""
 
 
+WAITS = "w."
+"""Begins the token of a button that waits in line: a transport's update is known by it before any look into SQL."""
+
+
 @dataclass(frozen=True, slots=True)
 class Press:
     """A button that was pressed."""
@@ -52,6 +56,11 @@ class Press:
     token: str
     card: str
     """The transport's id of the message that holds the button."""
+
+    @property
+    def waits(self) -> bool:
+        """It changes the open work: its turn comes after the answers that are being made."""
+        return self.token.startswith(WAITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +83,8 @@ class Incoming:
     attachments: tuple[Attachment, ...] = ()
     pieces: tuple[tuple[str, str], ...] = ()
     """Id and words of each message that it was made from, where it was several."""
+    reply_to: str = ""
+    """The transport's id of the message replied to."""
     ref: str = ""
     """The transport's own id of the message."""
     is_addressed: bool = True
@@ -97,6 +108,8 @@ class Button:
     label: str
     action: str
     data: dict[str, Any] = field(default_factory=dict[str, Any])
+    waits: bool = False
+    """It changes the open work: a press waits in line behind a running answer, as messages do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +131,18 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class Status:
+    """What a long step is busy with: one line under the growing answer, in passing."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
-    """Text with buttons, row by row. `replaces` is the id of the message whose place it takes."""
+    """Text with buttons, row by row. `replaces` is the id of the message whose place it takes.
+
+    With a record it is logged like `Text`; a record with `is_ephemeral` makes it working output.
+    """
 
     text: str
     buttons: tuple[tuple[Button, ...], ...] = ()
@@ -127,6 +150,9 @@ class Card:
     to: Recipient | None = None
     file: tuple[str, str] | None = None
     """A text file to hand over: name and content."""
+    formatted: bool = False
+    """The text is Markdown; else it is shown letter by letter, for it may quote anybody."""
+    record: Utterance | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,16 +162,33 @@ class Notice:
     text: str
     brief: bool = False
     to: Recipient | None = None
+    record: Utterance | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where the open work stands now: stored in the transaction that makes the reply ready to send."""
+
+    state: SessionState
 
 
 @dataclass(frozen=True, slots=True)
 class Wipe:
-    """Messages to take out of the chat."""
+    """End a session's open work: its rows go in the reply's transaction, then its messages go from the chat."""
 
-    refs: tuple[str, ...]
+    session_id: int
+    stub: str
+    """What stands in the place of a message that cannot be deleted any more."""
 
 
-Event = Text | Card | Notice | Wipe
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """Something for telemetry: it is written in the transaction that makes the reply ready to send."""
+
+    event: telemetry.Event
+
+
+Event = Text | Status | Card | Notice | Progress | Wipe | Happened
 Reply = AsyncGenerator[Event, None]
 
 
@@ -204,31 +247,11 @@ class Command:
     for_owners: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a tool call came to."""
-
-    text: str
-    """What the model is told; capped by the loop."""
-    cards: tuple[Card, ...] = ()
-    """What the person is shown; never told to the model."""
-    is_error: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """What the model may do: a schema for the model, a function for us."""
-
-    spec: ToolSpec
-    run: Callable[[Request, Json, int], Awaitable[Outcome]]
-    """(request, input, id of the message that the turn answers)"""
-
-
 class Threads(Protocol):
     """Opening a thread is the one thing a handler asks of a transport before it answers."""
 
-    async def open_thread(self, place: Place, title: str) -> str | None:
-        """Return the new thread's id, or None where the place has no threads."""
+    async def open_thread(self, place: Place, title: str, root: str = "") -> str | None:
+        """Return the new thread's id, or None where the place has no threads; `root` is the message that asks."""
         ...
 
 

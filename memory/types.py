@@ -35,6 +35,8 @@ class User:
     language: str | None = None
     """Chosen with /language; None follows the client's."""
     client_language: str = "en"
+    timezone: str | None = None
+    """IANA name, chosen with /timezone; None follows the tenant's."""
 
     @property
     def reads(self) -> str:
@@ -55,6 +57,48 @@ class Session:
     last_used_at: datetime
     awaits: bool = False
     """After "Edit" or "Rename": somebody's next message is the new text."""
+    pinned_tier: str | None = None
+    """The model that somebody chose for this chat; None: chosen anew for each message."""
+    routed_tier: str | None = None
+    """The model that the matter in hand was given to."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """The open piece of work of a session: which tool has it, and where it stands. Its texts are working output."""
+
+    session_id: int
+    user_id: int
+    """Whose work it is: only they close it or go on with it."""
+    tool: str
+    title: str
+    """The piece of work in a person's words: "Mail to the landlord"."""
+    step: str = ""
+    """Where it stands, for the model: "draft 3"."""
+    data: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Small and JSON-able."""
+    idle_turns: int = 0
+    """Turns in a row that did not touch it."""
+    opened_at: int = 0
+    touched_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """Something to be said at a time. `starts` is wall clock time in `timezone`; `rule` an RFC 5545 RRULE."""
+
+    id: int
+    user_id: int
+    owner: str
+    place: dict[str, str]
+    """transport, chat, thread: where it rings."""
+    text: str
+    starts: str
+    timezone: str
+    rule: str | None
+    due_at: int
+    """The next time it rings, milliseconds since the epoch."""
+    status: Literal["waiting", "rung", "done"] = "waiting"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +113,8 @@ class Message:
     origin: Origin
     blocks: list[dict[str, Any]] | None
     created_at: datetime
+    is_working: bool = False
+    """Working output: for people, never for a model's history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +213,8 @@ class Receipt:
     """Backup files that may still hold it, with the date they go."""
     texts: tuple[str, ...] = ()
     """What was forgotten, to be shown once and stored nowhere."""
+    still_said: tuple[str, ...] = ()
+    """Where the person's own explicit word still says it: "instructions", "reminders". They are told, and decide."""
     unfinished: tuple[str, ...] = ()
     """Stores that did not answer: "index", "disk", "recall". The rest is erased there as soon as they do."""
 
@@ -196,6 +244,12 @@ class MemorySettings:
     """Cosine below which nothing is recalled; None takes the embedder's own."""
     learn_after: float = 5.0
     """Seconds without a new turn before learning begins: ten quick replies are one summary."""
+    observe_after: float = 20.0
+    """Seconds of quiet after which one new message is looked through for observations; four are at once."""
+    timezone: str = "UTC"
+    """Of people who chose none (IANA): "until Friday" ends with their Friday."""
+    backups_days: int = 7
+    """After so many days a copy from before an upgrade goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +275,11 @@ __all__ = [
     "Receipt",
     "Recollection",
     "Remembered",
+    "Reminder",
     "Role",
     "Scope",
     "Session",
+    "SessionState",
     "User",
     "Utterance",
 ]

@@ -28,12 +28,13 @@ class Outgoing:
     """One reply event, ready to be sent: what an outbox row holds."""
 
     kind: str
-    """text | card | notice | wipe"""
+    """text | card | notice"""
     text: str = ""
     keys: tuple[tuple[Key, ...], ...] = ()
     replaces: str | None = None
     file: tuple[str, str] | None = None
-    wiped: tuple[str, ...] = ()
+    formatted: bool = False
+    """A card whose text is Markdown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +172,9 @@ class Transport(Protocol):
         """Show that a message waits in line, or that its turn has come. Best effort."""
         ...
 
-    async def open_thread(self, place: Place, title: str) -> str | None: ...
+    async def open_thread(self, place: Place, title: str, root: str = "") -> str | None:
+        """Open a thread and return its id, or None where there are none; `root` is the message that asks for it."""
+        ...
 
     def last_contact(self) -> float | None:
         """Seconds since the last finished poll, sync or webhook call; None before the first (pitfall P40)."""

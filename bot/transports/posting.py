@@ -10,11 +10,13 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.transports.base import Key, Outgoing
-from handlers.types import Button, Card, Event, Notice, Place, Recipient, Text, Wipe
-from memory.storage import confirmations, log, outbox
+from handlers.types import WAITS, Button, Card, Event, Happened, Notice, Place, Progress, Recipient, Status, Text, Wipe
+from memory import telemetry
+from memory.storage import confirmations, log, outbox, working
 from memory.storage.confirmations import Pending
 from memory.storage.making import without_forgotten
 from memory.storage.outbox import Draft, OutboxRow
+from memory.types import Utterance
 
 BUTTONS_LIVE_MS = 7 * 24 * 3600 * 1000
 
@@ -36,16 +38,33 @@ async def post(connection: AsyncConnection, context: Context, events: list[Event
     """Write what the events say. A growing message of the same inbox row takes the final text."""
     may_grow = context.may_grow and context.inbox_id is not None
     growing = await outbox.streaming(connection, context.inbox_id or 0) if may_grow else None
+    happened: list[telemetry.Event] = []
     for event in events:
-        message_id = None
-        if isinstance(event, Text):
-            if event.record is not None:
-                message_id = (await log.append(connection, event.record, now)).id
-            if growing is not None:
-                await _grow_up(connection, context, growing, event, message_id)
-                growing = None
-                continue
-        await _enqueue(connection, context, event, message_id, now)
+        match event:
+            case Progress():
+                await working.put(connection, event.state)
+            case Wipe():
+                await working.wipe(connection, event.session_id, event.stub)
+            case Text() | Card() | Notice():
+                message_id = await _record(connection, context, event.record, now)
+                if isinstance(event, Text) and growing is not None:
+                    await _grow_up(connection, context, growing, event, message_id)
+                    growing = None
+                else:
+                    await _enqueue(connection, context, event, message_id, now)
+            case Happened():
+                happened.append(event.event)
+            case Status():
+                pass  # it was shown in passing
+    await telemetry.record_all(connection, happened, now)
+    if growing is not None:  # nothing came of what grew: a line that said what was being done
+        await outbox.change(connection, growing.id, status="wiping", event={"kind": "wipe", "text": "…"})
+
+
+async def _record(connection: AsyncConnection, context: Context, record: Utterance | None, now: int) -> int | None:
+    if record is None:
+        return None
+    return (await log.append(connection, record, now, made_for=context.inbox_id)).id
 
 
 async def _grow_up(
@@ -69,7 +88,7 @@ def _packed(connection: AsyncConnection, context: Context, outgoing: Outgoing) -
 
 
 async def _enqueue(
-    connection: AsyncConnection, context: Context, event: Event, message_id: int | None, now: int
+    connection: AsyncConnection, context: Context, event: Text | Card | Notice, message_id: int | None, now: int
 ) -> None:
     to = event.to if isinstance(event, Card | Notice) else None
     place = to.place if to else context.place
@@ -96,9 +115,10 @@ async def _keys(
     assert user_id is not None, "a button acts only for a person"
     name = secrets.token_urlsafe(9)
     to_other = isinstance(card.to, Recipient)
+    is_working = card.record is not None and card.record.is_ephemeral
 
     async def key(button: Button) -> Key:
-        token = secrets.token_urlsafe(12)
+        token = (WAITS if button.waits else "") + secrets.token_urlsafe(12)
         pending = Pending(
             token=token,
             action=button.action,
@@ -108,6 +128,7 @@ async def _keys(
             card=name,
             claimed_by=None,
             expires_at=now + BUTTONS_LIVE_MS,
+            is_working=is_working,
         )
         await confirmations.add(connection, pending, now)
         return Key(button.label, token)
@@ -115,16 +136,14 @@ async def _keys(
     return tuple([tuple([await key(button) for button in row]) for row in card.buttons])
 
 
-def _outgoing(event: Event) -> Outgoing:
+def _outgoing(event: Text | Card | Notice) -> Outgoing:
     match event:
         case Text():
             return Outgoing("text", event.text)
         case Card():
-            return Outgoing("card", event.text, replaces=event.replaces, file=event.file)
+            return Outgoing("card", event.text, replaces=event.replaces, file=event.file, formatted=event.formatted)
         case Notice():
             return Outgoing("notice", event.text)
-        case Wipe():
-            return Outgoing("wipe", wiped=event.refs)
 
 
 def pack(outgoing: Outgoing) -> dict[str, Any]:
@@ -141,5 +160,5 @@ def unpack(event: dict[str, Any]) -> Outgoing:
         keys=tuple(tuple(Key(key["label"], key["token"]) for key in row) for row in event["keys"]),
         replaces=event["replaces"],
         file=(file[0], file[1]) if file else None,
-        wiped=tuple(event["wiped"]),
+        formatted=event.get("formatted", False),
     )

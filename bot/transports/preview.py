@@ -10,7 +10,7 @@ from typing import Self
 
 import structlog
 
-from bot.transports.base import Fault, Pace, Preview, SendError, Transport
+from bot.transports.base import Fault, Pace, Part, Preview, SendError, Transport
 from bot.transports.limiter import Limiter
 from handlers.types import Incoming
 from memory.instants import to_ms
@@ -38,6 +38,7 @@ class Previewer:
         self._inbox_id = incoming.inbox_ids[0]
         self._style = transport.preview_style(incoming.place)
         self._text = ""
+        self._status = ""
         self._grown = asyncio.Event()
         self._row: int | None = None
         self._ref: str | None = None
@@ -47,7 +48,17 @@ class Previewer:
 
     def grow(self, delta: str) -> None:
         self._text += delta
+        self._status = ""
         self._grown.set()
+
+    def show_status(self, line: str) -> None:
+        """One line under the text until it grows on."""
+        self._status = line
+        self._grown.set()
+
+    def _part(self) -> Part | None:
+        lines = (self._text.rstrip(), f"_{self._status}_") if self._status else (self._text,)
+        return self._transport.render_preview("\n\n".join(line for line in lines if line))
 
     async def __aenter__(self) -> Self:
         if self._typing:
@@ -86,7 +97,7 @@ class Previewer:
             await asyncio.sleep(pace.preview_seconds)
 
     async def _picture(self, pace: Pace) -> None:
-        part = self._transport.render_preview(self._text)
+        part = self._part()
         if part is None or not self._limiter.try_now(self._place.chat, pace):
             return
         try:
@@ -108,14 +119,15 @@ class Previewer:
         if known:  # an interrupted turn left it half written
             self._row, self._ref = known.id, known.refs[0] if known.refs else None
             return
-        part = self._transport.render_preview(self._text)
+        part = self._part()
         assert part is not None
         place = {"chat": self._place.chat, "thread": self._place.thread}
         draft = Draft(self._place.transport, place, self._place.lane, None, inbox_id=self._inbox_id, status="opening")
+        now = to_ms(self._clock.now())
         async with self._database.write() as connection:
-            self._row = await outbox.add(connection, draft, to_ms(self._clock.now()))
+            self._row = await outbox.add(connection, draft, now)
         try:
-            ref = await self._transport.send(self._place, part, f"{self._row}-0")
+            ref = await self._transport.send(self._place, part, outbox.send_key(self._row, now, 0))
         except SendError as error:
             if error.fault is not Fault.UNKNOWN:  # certainly not there: the answer is a message like any other
                 async with self._database.write() as connection:

@@ -1,9 +1,9 @@
 """The model finds what the person wants forgotten; only the person's tap erases it."""
 
 from handlers import facts
-from handlers.types import Outcome, Request, Tool
+from handlers.calls import Call, Outcome, Tool
 from memory.memory import Memory
-from memory.ports import Json, ToolSpec
+from memory.ports import ToolSpec
 
 SPEC = ToolSpec(
     name="forget_fact",
@@ -23,8 +23,8 @@ SPEC = ToolSpec(
 
 
 def tool(memory: Memory) -> Tool:
-    async def run(request: Request, input: Json, _message_id: int) -> Outcome:
-        query = input.get("query")
+    async def run(call: Call) -> Outcome:
+        request, query = call.request, call.input.get("query")
         if not isinstance(query, str) or not query.strip():
             return Outcome("query must say what to forget.", is_error=True)
         found = await memory.facts.search(request.audience, query)

@@ -1,7 +1,8 @@
 """The model keeps what the person asked it to keep."""
 
 from handlers import facts
-from handlers.types import Outcome, Request, Tool
+from handlers.calls import Call, Outcome, Tool
+from handlers.types import Request
 from memory.memory import Memory
 from memory.ports import Json, ToolSpec
 from memory.types import FactRefused
@@ -27,20 +28,24 @@ SPEC = ToolSpec(
 
 
 def tool(memory: Memory) -> Tool:
-    async def run(request: Request, input: Json, message_id: int) -> Outcome:
-        text = input.get("fact")
-        if not isinstance(text, str) or not text.strip():
+    async def run(call: Call) -> Outcome:
+        request, text = call.request, _text(call.input)
+        if not text:
             return Outcome("fact must be a sentence.", is_error=True)
-        if not request.incoming.is_trusted:
-            # somebody else's words are in this turn: only a tap may write memory
-            return Outcome(
-                "Not stored yet: the person was shown a card and has to confirm it first.",
-                (facts.ask_to_keep(request.say, text, message_id),),
-            )
+        sources = () if call.message_id is None else (call.message_id,)
         try:
-            kept = await memory.facts.remember(request.audience, request.user.name, text, (message_id,))
+            kept = await memory.facts.remember(request.audience, request.user.name, text, sources)
         except FactRefused as refused:
             return Outcome(f"Not stored: {request.say(f'fact-refused-{refused.reason}')}", is_error=True)
         return Outcome(facts.told(kept), (facts.kept_card(request.say, kept),))
 
-    return Tool(SPEC, run)
+    return Tool(SPEC, run, confirm="untrusted", describe=_describe, allow="keep")
+
+
+def _describe(request: Request, input: Json) -> str | None:
+    return request.say("keep-untrusted", fact=text) if (text := _text(input)) else None
+
+
+def _text(input: Json) -> str:
+    text = input.get("fact")
+    return text.strip() if isinstance(text, str) else ""

@@ -22,6 +22,10 @@ class Pending:
     card: str
     claimed_by: int | None
     expires_at: int
+    claimed_action: str | None = None
+    """What was chosen on the card."""
+    is_working: bool = False
+    """Of working output: it ends with the work."""
 
 
 async def add(connection: AsyncConnection, pending: Pending, now: int) -> None:
@@ -35,6 +39,7 @@ async def add(connection: AsyncConnection, pending: Pending, now: int) -> None:
             card=pending.card,
             created_at=now,
             expires_at=pending.expires_at,
+            is_working=pending.is_working,
         )
     )
 
@@ -52,6 +57,8 @@ async def find(connection: AsyncConnection, token: str) -> Pending | None:
         card=row["card"],
         claimed_by=row["claimed_by"],
         expires_at=row["expires_at"],
+        claimed_action=row["claimed_action"],
+        is_working=row["is_working"],
     )
 
 
@@ -63,9 +70,17 @@ async def claim(connection: AsyncConnection, pending: Pending, inbox_id: int) ->
             confirmations.c.card == pending.card,
             sa.or_(confirmations.c.claimed_by.is_(None), confirmations.c.claimed_by == inbox_id),
         )
-        .values(claimed_by=inbox_id)
+        .values(claimed_by=inbox_id, claimed_action=pending.action)
     )
     return result.rowcount > 0
+
+
+async def take_expired(connection: AsyncConnection, action: str, now: int) -> list[dict[str, Any]]:
+    """Remove the buttons of an action that nobody pressed in time; return what they carried."""
+    gone = confirmations.c.action == action, confirmations.c.claimed_by.is_(None), confirmations.c.expires_at < now
+    carried = list((await connection.execute(sa.select(confirmations.c.data).where(*gone))).scalars())
+    await connection.execute(confirmations.delete().where(*gone))
+    return carried
 
 
 async def expire(connection: AsyncConnection, now: int) -> int:

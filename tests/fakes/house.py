@@ -1,14 +1,15 @@
 """A whole Merk in the process, on fakes at its edges: say something, press something, read what came back."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from bot.app import App
-from bot.config import Access, Settings, Tenant
+from bot.config import Access, Budget, Model, Settings, Tenant
+from bot.metering import meter
 from bot.providers import Chosen
 from memory.memory import Memory
 from memory.storage.database import Database
@@ -16,23 +17,35 @@ from memory.types import MemorySettings
 from tests.fakes.clock import FrozenClock
 from tests.fakes.embedder import WordEmbedder
 from tests.fakes.index import ExactIndex
-from tests.fakes.model import ScriptedModel
+from tests.fakes.model import TRAITS, ScriptedModel
 from tests.fakes.transport import RecordingTransport, Shown
+
+_updates = count(1)
+"""Across houses: one that opens on the database of another is a restart."""
 
 
 class House:
     """`say` and `press` return what the bot showed for it; `model.requests` is what the model saw."""
 
-    def __init__(self, app: App, database: Database, memory: Memory, model: ScriptedModel, clock: FrozenClock) -> None:
+    def __init__(
+        self,
+        app: App,
+        database: Database,
+        memory: Memory,
+        *,
+        model: ScriptedModel,
+        clock: FrozenClock,
+        ids: Iterator[int],
+    ) -> None:
         self.app = app
         self.database = database
         self.memory = memory
         self.model = model
         self.clock = clock
+        self.ids = ids
         transport = app.transport("fake")
         assert isinstance(transport, RecordingTransport)
         self.transport = transport
-        self._ids = count(1)
 
     async def say(self, text: str, **more: Any) -> list[str]:
         return await self._do({"text": text, **more})
@@ -59,7 +72,7 @@ class House:
         before = {ref: len(shown.versions) for ref, shown in self.transport.shown.items()}
         toasts = len(self.transport.toasts)
         assert self.transport.accept is not None
-        await self.transport.accept(f"u{next(self._ids)}", payload)
+        await self.transport.accept(f"u{next(_updates)}", payload)
         await self.settle()
         changed = [
             shown.text for ref, shown in self.transport.shown.items() if len(shown.versions) > before.get(ref, 0)
@@ -68,24 +81,40 @@ class House:
 
 
 @asynccontextmanager
-async def house(database: Database, folder: Path, *script: Any, **options: Any) -> AsyncGenerator[House, None]:
-    """Open one. The script is the model's; without one it echoes."""
-    clock = FrozenClock()
-    model = ScriptedModel(*script, always=options.pop("always", "Very well."))
-    settings = Settings(tenant=Tenant(data_dir=folder), access=Access(admit="open"))
+async def house(
+    database: Database, folder: Path, *script: Any, before: House | None = None, **options: Any
+) -> AsyncGenerator[House, None]:
+    """Open one. The script is the model's; without one it echoes.
+
+    With `before` it is that house after a restart: the same chat, clock and model, whose script goes on.
+    """
+    clock: FrozenClock = before.clock if before else options.pop("clock", None) or FrozenClock()
+    traits, always = options.pop("traits", TRAITS), options.pop("always", "Very well.")
+    model = before.model if before else ScriptedModel(always=always, traits=traits)
+    model.script += script
+    # not validated: the fake transport is none that a deployment may name
+    access = Access(admit="open").model_copy(update={"owners": options.pop("owners", [])})
+    settings = Settings(
+        tenant=Tenant(data_dir=folder),
+        access=access,
+        budget=options.pop("budget", Budget()),
+        model=options.pop("models", Model()),
+    )
+    has_advisor = options.pop("has_advisor", False)
     memory = Memory(
         database,
         clock,
         vectors=ExactIndex(),
         embedder=WordEmbedder(),
-        model=model,
+        model=meter(settings, clock, database, model),
         settings=MemorySettings(learn_after=3600, facts_budget=options.pop("facts_budget", 6000)),
     )
-    transport = RecordingTransport(**options)
-    app = App(settings, database, memory, Chosen(model, "", "none"), [transport], clock)
+    transport = before.transport if before else RecordingTransport(**options)
+    app = App(settings, database, memory, Chosen(model, "", "none", has_advisor), [transport], clock)
     await app.start()
     try:
-        yield House(app, database, memory, model, clock)
+        ids = before.ids if before else count(1)
+        yield House(app, database, memory, model=model, clock=clock, ids=ids)
     finally:
         await app.stop()
         await memory.close()

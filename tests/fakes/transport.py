@@ -98,6 +98,7 @@ class RecordingTransport:
             chat_kind="user" if payload.get("group") else "ai",
             text=payload["text"],
             quote=payload.get("quote", ""),
+            reply_to=payload.get("reply_to", ""),
             ref=payload.get("ref", row.external_id),
             is_edit=bool(payload.get("edit")),
             press=Press(payload["token"], str(payload.get("card", ""))) if "token" in payload else None,
@@ -167,8 +168,8 @@ class RecordingTransport:
     async def mark_waiting(self, incoming: Incoming, *, waiting: bool) -> None:
         self.waiting.append((incoming.text, waiting))
 
-    async def open_thread(self, place: Place, title: str) -> str | None:
-        del place, title
+    async def open_thread(self, place: Place, title: str, root: str = "") -> str | None:
+        del place, title, root
         return str(next(self._numbers)) if self.has_threads else None
 
     def last_contact(self) -> float | None:

@@ -38,6 +38,7 @@ class Pipe:
         self._as_json = as_json
         self._encoding = cast("str | None", getattr(stdout, "encoding", None)) or "utf-8"
         self._held = bytearray()
+        self._has_wiped = False
 
     def opened(self, command_names: Sequence[str]) -> AbstractContextManager[None]:
         return nullcontext()
@@ -105,7 +106,8 @@ class Pipe:
     async def wipe(self, refs: Sequence[str]) -> None:
         if self._as_json:
             self._put_json({"type": "wipe", "refs": list(refs)})
-        else:
+        elif not self._has_wiped:  # said once: it holds for the whole window
+            self._has_wiped = True
             self._put(self._say("terminal-wiped"))
 
     def _put_json(self, event: dict[str, Any]) -> None:

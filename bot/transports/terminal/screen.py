@@ -52,6 +52,7 @@ class Screen:
         self._interrupt = interrupt
         self._growth: Growth | None = None
         self._is_typing = False
+        self._has_wiped = False
         self._waiting: Sequence[str] = ()
         self._offered = ""
         self._console = Console(
@@ -124,6 +125,9 @@ class Screen:
                 await self._print(*_card(outgoing, text))
 
     async def wipe(self, refs: Sequence[str]) -> None:
+        if self._has_wiped:  # said once: it holds for the whole window
+            return
+        self._has_wiped = True
         await self._print(Text(self._say("terminal-wiped"), style="dim"))
 
     async def grow(self, draft_id: int, text: str) -> None:
@@ -234,7 +238,7 @@ class _Commands(Completer):
 
 
 def _card(outgoing: Outgoing, text: str) -> list[RenderableType]:
-    inside: list[RenderableType] = [Text(text)]
+    inside: list[RenderableType] = [_markdown(text) if outgoing.formatted else Text(text)]
     if outgoing.keys:
         inside += [Text(), Text("\n".join(buttons_as_text(outgoing.keys)), style="bold")]
     frame = Panel(Group(*inside), box=box.ROUNDED, border_style="dim", expand=False)

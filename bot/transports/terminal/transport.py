@@ -270,8 +270,6 @@ class TerminalTransport:
         return Preview.NONE if self._surface.takes_turns else Preview.DRAFT
 
     def render(self, outgoing: Outgoing) -> tuple[Part, ...]:
-        if outgoing.kind == "wipe":
-            return ()
         return (Part(outgoing.text, outgoing, outgoing.keys, outgoing.file),)
 
     def render_preview(self, text: str) -> Part | None:
@@ -339,7 +337,7 @@ class TerminalTransport:
             if words is not None:
                 await self._try_to_show(self._surface.echo(words))
 
-    async def open_thread(self, place: Place, title: str) -> str | None:
+    async def open_thread(self, place: Place, title: str, root: str = "") -> str | None:
         return None
 
     async def _show(self, ref: str, outgoing: Outgoing) -> None:

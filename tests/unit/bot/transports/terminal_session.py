@@ -17,11 +17,11 @@ from bot.transports.limiter import Limiter
 from bot.transports.terminal import TerminalTransport
 from handlers.types import Button, Card, Handled, Incoming, Notice, Reply, Text, Wipe
 from memory.instants import SystemClock, to_ms
-from memory.storage import confirmations, people
+from memory.storage import confirmations, people, sessions
 from memory.storage.database import Database
 from memory.storage.outbox import OutboxRow
 from memory.storage.tables import metadata
-from memory.types import Role
+from memory.types import Audience, Role, Utterance
 
 ANSWER = "# Trees\n\nFirst **oak**\nthen ash.\n\n- beech\n- fir\n\n```python\nprint('elm')\n```\n\nThe end <b>here</b>."
 
@@ -49,7 +49,13 @@ class Script:
             return self._pressed(incoming)
         first = incoming.text.split()[0]
         known = {"/stop": self._stopped, "stream": self._stream, "forever": self._forever, "ask": self._ask}
-        known |= {"change": self._change, "wipe": self._wipe, "note": self._note, "file": self._file}
+        known |= {
+            "change": self._change,
+            "draft": self._draft,
+            "wipe": self._wipe,
+            "note": self._note,
+            "file": self._file,
+        }
         known |= {"slow": self._slow, "print": self._print, "terminate": self._terminate}
         return known.get(first, self._echo)(incoming)
 
@@ -94,8 +100,14 @@ class Script:
         yield Card(f"Pressed {pending.action}.", replaces=incoming.press.card)
         yield Notice("In passing.", brief=True)
 
-    async def _wipe(self, incoming: Incoming) -> Reply:
-        yield Wipe((incoming.ref,))
+    async def _wipe(self, _incoming: Incoming) -> Reply:
+        yield Wipe(1, "(closed)")
+
+    async def _draft(self, _incoming: Incoming) -> Reply:
+        record = Utterance(
+            1, "assistant", "Merk", "A draft.", blocks=[{"kind": "version"}], is_ephemeral=True, tool="draft"
+        )
+        yield Card("A draft.", record=record)
 
     async def _note(self, _incoming: Incoming) -> Reply:
         yield Notice("Only a note.")
@@ -122,7 +134,10 @@ async def main(folder: Path, *, as_json: bool) -> None:
     database = Database.at(folder / "merk.db")
     async with database.write() as connection:
         await connection.run_sync(metadata.create_all)
-        await people.admit(connection, "terminal:local", "Ada", Role.OWNER, "en", to_ms(clock.now()))
+        now = to_ms(clock.now())
+        ada = await people.admit(connection, "terminal:local", "Ada", Role.OWNER, "en", now)
+        chat = await sessions.ensure_chat(connection, "terminal", "local", kind="ai", title="", now=now)
+        await sessions.start(connection, Audience(ada.id, chat, is_private=True), "", now=now)
     script = Script(database)
     transport = TerminalTransport(
         json=as_json, is_tty=sys.stdin.isatty(), language="en", history=["the oldest question", "an old question"]

@@ -238,7 +238,7 @@ async def test_an_answer_whose_first_words_may_be_there_is_offered(world: World)
 
 
 def test_packing_loses_nothing() -> None:
-    whole = Outgoing("card", "text", ((Key("Yes", "t"),),), "9", ("a.md", "# a"), ("1", "2"))
+    whole = Outgoing("card", "text", ((Key("Yes", "t"),),), "9", ("a.md", "# a"), formatted=True)
     assert unpack(pack(whole)) == whole
 
 

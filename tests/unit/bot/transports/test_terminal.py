@@ -202,7 +202,7 @@ async def test_answers_are_plain_text(chat: Chat) -> None:
         "f.md:",
         "# Facts",
         "Noted.",
-        "What was forgotten may still stand above; clear the window to be rid of it.",
+        "What was taken back may still stand above; clear the window to be rid of it.",
     ]
 
 

@@ -212,10 +212,13 @@ def test_a_paste_of_many_lines_is_one_message(person: Person) -> None:
 
 
 def test_files_wipes_and_notices_are_printed(person: Person) -> None:
-    for word in ("file", "wipe", "note"):
+    person.say("draft")
+    assert person.sees("│ A draft. │")
+    person.say("wipe")
+    assert person.sees("What was taken back may still stand above; clear the window", "to be rid of it.")
+    for word in ("file", "note"):
         person.say(word)
     assert person.sees("│ Your facts. │", "╰─────────────╯", "facts.md", "# Facts", "- one")
-    assert person.sees("What was forgotten may still stand above; clear the window", "to be rid of it.")
     assert person.sees("Only a note.", ">")
 
 

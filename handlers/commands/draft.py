@@ -1,0 +1,30 @@
+"""/draft: write a longer text, revise it as told, or take up the one that is open or was kept last."""
+
+from contextlib import aclosing
+
+from handlers import draft
+from handlers.types import Command, Reply, Request, UserError
+from handlers.work import Works
+from handlers.writer import Writer
+
+
+def command(works: Works, writer: Writer) -> Command:
+    async def handle(request: Request) -> Reply:
+        if request.args:
+            async with aclosing(writer.write(request, request.args, request.incoming.quote)) as reply:
+                async for event in reply:
+                    yield event
+            return
+        work = await works.load(request)
+        if work.holds(draft.TOOL):
+            work.change()
+            number = draft.newest(work)
+            draft.show(request, work, number, (await draft.versions(work))[number])
+        elif kept := await draft.last_kept(works.database, request.session.id):
+            draft.put(request, work, kept.text, title=kept.title)
+        else:
+            raise UserError(request.say("draft-how"))
+        for event in work.events():
+            yield event
+
+    return Command("draft", handle)

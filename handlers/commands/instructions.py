@@ -1,0 +1,9 @@
+"""/instructions: how Merk shall answer this person; with words, a proposal of them."""
+
+from handlers.instructions import shown_or_proposed
+from handlers.types import Command
+from handlers.work import Works
+
+
+def command(works: Works) -> Command:
+    return Command("instructions", shown_or_proposed(works, "me"))
