@@ -1,0 +1,25 @@
+"""/remind: set a reminder, without a model; a time in English, German or Russian, then what it is about."""
+
+from handlers import reminders
+from handlers.reminders import Reminders
+from handlers.types import Command, Reply, Request, UserError
+from handlers.when import understand
+
+
+def command(kept: Reminders) -> Command:
+    async def handle(request: Request) -> Reply:
+        say, incoming = request.say, request.incoming
+        where, said_at = kept.zone(request.user), kept.said_at(request)
+        found = understand(request.args, said_at, where)
+        text = (found[1] if found else "") or incoming.quote
+        if found is None or not text:
+            raise UserError(say("remind-how"))
+        when = found[0]
+        if when.due <= said_at:
+            raise UserError(say("remind-past", now=reminders.moment(say, said_at, where)))
+        if incoming.attachments or not found[1]:  # somebody's words: a tap decides
+            yield reminders.ask_to_keep(say, when, text, where)
+            return
+        yield reminders.kept_card(say, await kept.keep(request, when, text), where)
+
+    return Command("remind", handle)
