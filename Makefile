@@ -35,7 +35,8 @@ fmt: .venv/.dev ## format the code
 	$(BIN)/ruff format .
 
 e2e: .venv/.dev ## tests that need a browser, npm or a homeserver
-	$(BIN)/python -m pytest -m external || test $$? -eq 5
+	@PYTHON=$(PYTHON) scripts/setup e2e
+	$(BIN)/python -m pytest -m external
 
 bench: .venv/.dev ## measure Merk's own time in a turn
 	$(BIN)/merk bench turn --messages 100000 --json
@@ -47,4 +48,5 @@ pin: .venv/.dev ## write constraints.txt anew from the newest versions that fit
 	scripts/pin
 
 clean: ## remove what the other verbs made
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-synapse .venv-node .venv-browser tests/e2e/e2ee/node_modules
+	rm -rf .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -8,10 +8,15 @@ import io
 import json
 import os
 import re
+import tempfile
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from bot.transports.base import Transport
+from bot.transports.matrix.account import MatrixSettings
+from bot.transports.matrix.transport import MatrixTransport
 from bot.transports.telegram.transport import TelegramTransport
 from bot.transports.telegram.webhook import WebhookSettings
 from bot.transports.terminal import TerminalTransport
@@ -19,6 +24,9 @@ from handlers.types import Incoming, Place
 from memory.instants import SystemClock
 from memory.storage.inbox import InboxRow
 from tests.fakes.bot_api import BotApi
+from tests.fakes.homeserver import HomeserverFake
+from tests.fakes.homeserver.server import BOT, PASSWORD
+from tests.fakes.homeserver.views import body_now, messages
 
 T = TypeVar("T")
 
@@ -223,4 +231,87 @@ async def _at_once() -> None:
     return
 
 
-RIGS: tuple[type[Rig], ...] = (TelegramRig, TerminalRig)
+class MatrixRig:
+    """Matrix over the homeserver of tests/fakes, in a private room that Merk has been in before."""
+
+    name: ClassVar[str] = "matrix"
+    redelivers: ClassVar[bool] = True
+    has_threads: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.server = HomeserverFake()
+        self.inbox = Inbox()
+        self.ada = self.server.person("ada", "Ada")
+        self.room = self.server.world.create(self.ada, BOT)
+        self.transports: list[MatrixTransport] = []
+        self.open_tokens = True
+        self.admitted = {f"matrix:{self.ada}"}
+        self.folder = tempfile.TemporaryDirectory(prefix="merk-matrix-")
+
+    @property
+    def transport(self) -> MatrixTransport:
+        return self.transports[-1]
+
+    @property
+    def place(self) -> Place:
+        return Place("matrix", self.room.id)
+
+    async def __aenter__(self) -> Self:
+        await self.server.__aenter__()
+        first = self.connect()
+        await first.start(self.inbox.accept)
+        await until(lambda: first.last_contact() is not None)
+        await first.close()
+        self.connect()
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        for transport in self.transports:
+            await transport.close()
+        await self.server.__aexit__(None, None, None)
+        self.folder.cleanup()
+
+    def connect(self, **settings: Any) -> MatrixTransport:
+        """Make one more transport, from now on the one under test."""
+        folder = Path(self.folder.name)
+        usual = MatrixSettings(self.server.url, BOT, folder, PASSWORD, encryption="off")
+        transport = MatrixTransport(
+            replace(usual, **settings),
+            commands=("help", "newchat"),
+            may_invite=self._may_invite,
+            may_press=self._may_press,
+        )
+        self.transports.append(transport)
+        return transport
+
+    async def _may_invite(self, identity: str) -> bool:
+        return identity in self.admitted
+
+    async def _may_press(self, identity: str, token: str) -> bool:
+        del token
+        return self.open_tokens and identity == f"matrix:{self.ada}"
+
+    async def say(self, text: str) -> None:
+        await self.server.say(self.room, self.ada, text)
+
+    async def press(self, label: str) -> None:
+        newest = messages(self.room, BOT)[-1]
+        for line in body_now(self.room, newest).split("\n"):
+            mark, _, words = line.partition(" ")
+            if words == label:
+                await self.server.react(self.room, self.ada, newest["event_id"], mark)
+                return
+        raise ValueError(f"there is no button {label}")
+
+    def shown(self, thread: str = "") -> list[str]:
+        return self.server.shown(self.room, thread)
+
+    async def die(self) -> None:
+        for task in self.transport._receiver._tasks:  # pyright: ignore[reportPrivateUsage] - a kill asks nobody
+            task.cancel()
+        await asyncio.sleep(0)
+        self.inbox = Inbox()
+        self.connect()
+
+
+RIGS: tuple[type[Rig], ...] = (TelegramRig, TerminalRig, MatrixRig)

@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from telegramify_markdown import RenderConfig, convert
 
+from bot.transports.growing import close_open_marks
 from bot.transports.telegram.blocks import PLACE, Block, Code, code_block, cut_out, lay_out
-from bot.transports.telegram.growing import close_open_marks
 from bot.transports.telegram.spans import Edit, Rich, Span, ordered, splice, windows
 
 _LITERAL = "<&|$~*_:["
@@ -23,7 +23,7 @@ _CELL = "\ufde2"
 
 _STYLES = ("bold", "italic", "underline", "strikethrough")
 
-_URL = r"https?://(?:[^\s<>()\[\]`\"]|\([^\s<>()]*\))+"
+_URL = r"https?://(?:[^\s<>()\[\]`\"\\]|\([^\s<>()\\]*\))+"
 _TOKEN = re.compile(
     rf"""
       \\\[(?P<display>(?:[^\\]|\\(?![\[\]]))+)\\\]

@@ -122,6 +122,7 @@ def _message(message: Message, inbox_id: int, me: Me) -> TelegramIncoming | None
         return None
     origin, author = _forwarded(message)
     quote, quoted = _quoted(message)
+    replied = _replied(message)
     return TelegramIncoming(
         inbox_ids=(inbox_id,),
         place=_place(message),
@@ -135,6 +136,7 @@ def _message(message: Message, inbox_id: int, me: Me) -> TelegramIncoming | None
         quote_author=author or quoted,
         attachments=attachments,
         ref=str(message.message_id),
+        reply_to=str(replied.message_id) if replied else "",
         is_addressed=not in_group or _is_addressed(message, wording, me),
         album=message.media_group_id or "",
         units=units(raw),

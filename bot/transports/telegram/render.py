@@ -10,7 +10,7 @@ from itertools import accumulate
 import structlog
 from wcwidth import grapheme_boundary_before
 
-from bot.transports.telegram.growing import drop_bare_last_line
+from bot.transports.growing import drop_bare_last_line
 from bot.transports.telegram.markup import to_rich
 from bot.transports.telegram.spans import Rich, Span, join, ordered, windows
 

@@ -157,13 +157,11 @@ class TelegramTransport:
         return Preview.DRAFT if _is_private(place) else Preview.EDIT
 
     def render(self, outgoing: Outgoing) -> tuple[Part, ...]:
-        """Answers are Markdown, cards and notices literal: they quote people. Buttons hang on the last part.
+        """Answers and formatted cards are Markdown, all else is literal: it quotes people.
 
-        A file has the text as its caption where that fits.
+        Buttons hang on the last part. A file has the text as its caption where that fits.
         """
-        if outgoing.kind == "wipe":
-            return ()
-        if outgoing.kind == "text":
+        if outgoing.kind == "text" or outgoing.formatted:
             parts = [Part(part.text, part) for part in rendering.render(outgoing.text)]
         else:
             parts = [Part(text) for text in rendering.literal(outgoing.text)]
@@ -276,7 +274,8 @@ class TelegramTransport:
         )
         await self._ask(place, call)
 
-    async def open_thread(self, place: Place, title: str) -> str | None:
+    async def open_thread(self, place: Place, title: str, root: str = "") -> str | None:
+        del root  # a topic hangs on no message
         name = " ".join(title.split())[:TITLE_CHARACTERS]
         try:
             topic = await self._ask(place, self._bot.create_forum_topic(int(place.chat), name))

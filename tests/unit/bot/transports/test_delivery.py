@@ -237,6 +237,25 @@ async def test_an_answer_whose_first_words_may_be_there_is_offered(world: World)
     assert world.transport.texts() == ["May be lost."]
 
 
+async def test_an_answer_whose_first_words_may_be_there_takes_their_place_where_repeats_are_recognised(
+    database: Database, clock: FrozenClock
+) -> None:
+    """The same send again says under which id they are, or puts them there."""
+    world = World(database, clock, RecordingTransport(resends_safely=True))
+    await world.know_ada()
+    draft = Draft("fake", {"chat": "42", "thread": ""}, HOME.lane, None, inbox_id=5, status="opening")
+    async with database.write() as connection:
+        await outbox.add(connection, draft, 0)
+    ref = await world.transport.send(HOME, Part("The an"), outbox.send_key(1, 0, 0))
+    world.transport.faults.append(SendError(Fault.UNSENT, "no network"))
+    await world.post(Text("The answer.", done=True), inbox_id=5)
+    task = asyncio.create_task(world.deliver())
+    await asyncio.sleep(0.05)
+    clock.advance(seconds=2)
+    await task
+    assert {shown.ref: shown.text for shown in world.transport.shown.values()} == {ref: "The answer."}
+
+
 def test_packing_loses_nothing() -> None:
     whole = Outgoing("card", "text", ((Key("Yes", "t"),),), "9", ("a.md", "# a"), formatted=True)
     assert unpack(pack(whole)) == whole

@@ -1,0 +1,90 @@
+"""`merk run` on Matrix, as a process of its own, between Synapse and the Messages API stand-in."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.e2e.merk_process import Merk
+from tests.e2e.synapse import Account, Synapse
+from tests.fakes.bot_api import BotApi
+from tests.fakes.messages_api import MessagesApi, Request
+
+
+@dataclass
+class MatrixMerk(Merk):
+    """One deployment whose only network is Matrix, unless `also_telegram`."""
+
+    synapse: Synapse = field(kw_only=True)
+    account: Account = field(kw_only=True)
+    owners: list[str] = field(kw_only=True, default_factory=list[str])
+    encryption: str = "off"
+    also_telegram: bool = False
+
+    @property
+    def user_id(self) -> str:
+        return self.account.user_id
+
+    def environment(self) -> dict[str, str]:
+        inherited = super().environment()
+        if not self.also_telegram:
+            inherited = {key: value for key, value in inherited.items() if "TELEGRAM" not in key}
+        return inherited | {
+            "MERK_MATRIX__HOMESERVER": self.synapse.url,
+            "MERK_MATRIX__USER_ID": self.account.user_id,
+            "MERK_MATRIX__PASSWORD": self.account.password,
+            "MERK_MATRIX__ENCRYPTION": self.encryption,
+            "MERK_MATRIX__EDIT_SECONDS": "5",
+            "MERK_BUDGET__MESSAGES_PER_MINUTE": "1000",
+            "MERK_ACCESS__OWNERS": ",".join(["telegram:42", *(f"matrix:{user}" for user in self.owners)]),
+            **self.more,
+        }
+
+    async def start(self, *, wait: bool = True) -> None:
+        before = self.log().count("matrix.synced") if (self.data_dir.parent / "merk.log").exists() else 0
+        await super().start(wait=False)
+        if wait:
+            await self.until(lambda: self.log().count("matrix.synced") > before, 60)
+
+    async def until(self, holds: "object", seconds: float = 30) -> None:
+        """Wait until something can be seen from outside."""
+        assert callable(holds)
+        async with asyncio.timeout(seconds):
+            while not holds():
+                assert self.process is None or self.process.returncode is None, self.log()[-3000:]
+                await asyncio.sleep(0.05)
+
+    def answers(self) -> list[Request]:
+        """The requests that were made to answer somebody, as opposed to those in the background."""
+        return [request for request in self.model.requests if request.body.get("stream")]
+
+
+@asynccontextmanager
+async def matrix_deployment(
+    folder: Path,
+    synapse: Synapse,
+    *owners: str,
+    encryption: str = "off",
+    also_telegram: bool = False,
+    more: dict[str, str] | None = None,
+) -> AsyncGenerator[MatrixMerk, None]:
+    """The servers and a Merk that is not started yet."""
+    async with BotApi() as telegram, MessagesApi() as model:
+        data_dir = folder / "data"
+        data_dir.mkdir()
+        merk = MatrixMerk(
+            telegram,
+            model,
+            data_dir,
+            more or {},
+            synapse=synapse,
+            account=await synapse.register("merk"),
+            owners=list(owners),
+            encryption=encryption,
+            also_telegram=also_telegram,
+        )
+        try:
+            yield merk
+        finally:
+            await merk.kill()
