@@ -9,7 +9,18 @@ from typing import Any, cast
 from memory.kinds.summaries.summary import FIELDS, Condensed, Summary, kept, kept_title
 from memory.kinds.summaries.transcript import Entry, pieces
 from memory.language.words import language_of
-from memory.ports import ChatMessage, Json, LanguageModel, ModelRequest, ModelTraits, TextBlock, Tier, complete
+from memory.ports import (
+    Account,
+    ChatMessage,
+    Json,
+    LanguageModel,
+    ModelRequest,
+    ModelTraits,
+    Purpose,
+    TextBlock,
+    Tier,
+    complete,
+)
 
 _PROMPT = Path(__file__).with_name("prompt.md").read_text(encoding="utf-8")
 _LANGUAGES = {"en": "English", "de": "German", "ru": "Russian"}
@@ -49,6 +60,7 @@ async def _pass(model: LanguageModel, lines: Sequence[Entry], before: Summary | 
         tier=Tier.SMALL,
         max_tokens=_ANSWER_TOKENS,
         schema=_SCHEMA,
+        account=Account(Purpose.SUMMARY),
     )
     finished = await complete(model, request)
     values = _fields(finished.text)

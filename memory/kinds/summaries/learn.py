@@ -14,21 +14,20 @@ from memory.instants import to_ms
 from memory.kinds.summaries import store
 from memory.kinds.summaries.condense import AnswerError, condense
 from memory.kinds.summaries.extract import extract
-from memory.kinds.summaries.store import Claim, Due
+from memory.kinds.summaries.store import KIND, Due
 from memory.kinds.summaries.summary import EXTRACTIVE, Condensed, Summary, kept_title
 from memory.kinds.summaries.transcript import Entry, entries, first_words, is_exchange
 from memory.ports import Clock, Embedder, Failure, LanguageModel, ModelError, Tier
+from memory.storage import leases
 from memory.storage import log as message_log
 from memory.storage.database import Database
+from memory.storage.leases import Claim
 from memory.types import Message
 
-LEASE_MS = 10 * 60 * 1000
-
-_FIRST_RETRY_MS = 30 * 1000
-_LAST_RETRY_MS = 60 * 60 * 1000
 _PATIENCE = 3
 """Attempts after which an answer that cannot be used is replaced by the person's own sentences."""
 _HOPELESS = frozenset((Failure.REFUSED, Failure.BAD_REQUEST, Failure.TOO_LONG))
+_UNASKED = frozenset((Failure.NO_MODEL, Failure.BUDGET))
 
 log = structlog.get_logger(__name__)
 
@@ -45,32 +44,42 @@ class Summaries:
     async def start(self) -> None:
         """Give back what a dead process had claimed."""
         async with self._database.write() as connection:
-            await store.release_all(connection)
+            await leases.release_all(connection, KIND)
 
-    async def learn(self) -> int:
-        """Sweep once over all sessions that are due; return how many were learned."""
-        async with self._database.read() as connection:
+    async def learn(self, *, only: int | None = None) -> int:
+        """Sweep once over all sessions that are due, or over this one; return how many were learned."""
+        async with self._database.search() as connection:
             sessions = await store.due(connection, self._now())
         learned = 0
         for session in sessions:
+            if only not in (None, session.session_id):
+                continue
             claimed = await self._claim(session)
             if claimed is not None:
                 learned += await self._attempt(session, claimed)
         return learned
 
     async def next_retry(self) -> int | None:
-        async with self._database.read() as connection:
-            return await store.next_retry(connection, self._now())
+        async with self._database.search() as connection:
+            return await leases.next_retry(connection, KIND, self._now())
 
     async def failures(self) -> list[str]:
-        async with self._database.read() as connection:
-            return await store.failures(connection)
+        async with self._database.search() as connection:
+            return await leases.failures(connection, KIND)
 
     async def _claim(self, session: Due) -> Claim | None:
         now = self._now()
         token = secrets.token_hex(8)
         async with self._database.write() as connection:
-            return await store.claim(connection, self._database, session, token, now=now, lease_until=now + LEASE_MS)
+            return await leases.claim(
+                connection,
+                self._database,
+                KIND,
+                session.session_id,
+                watermark=session.watermark,
+                token=token,
+                now=now,
+            )
 
     async def _attempt(self, session: Due, claimed: Claim) -> bool:
         try:
@@ -87,20 +96,21 @@ class Summaries:
         if lines and (before is not None or is_exchange(messages)):
             made = await self._condense(session, lines, before, claimed.attempts)
         async with self._database.write() as connection:
-            if not await store.finish(connection, claimed, answered):
+            if not await leases.finish(connection, claimed, answered):
                 log.info("summaries.lease_lost", session=session.session_id)
                 return False
             if made is None:  # small talk only: nothing to remember but how it began
                 await store.entitle(connection, session.session_id, kept_title(first_words(lines)))
                 return False
             await store.save(connection, self._database, session, made, watermark=answered, now=self._now())
-            data = {"by": "extract" if made.made_by == EXTRACTIVE else "model", "messages": len(messages)}
-            await telemetry.note(connection, "memory.learned", data, now=self._now(), session_id=session.session_id)
+            by = "extract" if made.made_by == EXTRACTIVE else "model"
+            event = telemetry.Summarised(session_id=session.session_id, by=by, messages=len(messages))
+            await telemetry.record(connection, event, self._now())
         return True
 
     async def _material(self, session: Due) -> tuple[list[Message], Summary | None]:
         """What is to be read: the new messages on top of the summary so far, or the whole session."""
-        async with self._database.read() as connection:
+        async with self._database.search() as connection:
             before = await store.load(connection, session.session_id)
         if before is None or before.watermark != session.watermark or before.made_by == EXTRACTIVE:
             return await self._answered(session, 0), None
@@ -108,7 +118,7 @@ class Summaries:
 
     async def _answered(self, session: Due, since: int) -> list[Message]:
         """The messages up to the last answer: a question that is being answered right now waits for the next round."""
-        async with self._database.read() as connection:
+        async with self._database.search() as connection:
             messages = await message_log.since(connection, session.session_id, since)
         last = max((i for i, message in enumerate(messages) if message.role == "assistant"), default=-1)
         return messages[: last + 1]
@@ -127,26 +137,22 @@ class Summaries:
                 raise
         except ModelError as error:
             is_hopeless = error.failure in _HOPELESS and attempts >= _PATIENCE
-            if not (is_hopeless or error.failure is Failure.NO_MODEL):
+            if not (is_hopeless or error.failure in _UNASKED):
                 raise
         whole = lines if before is None else entries(await self._answered(session, 0))
         return await extract(whole, self._embedder)
 
     async def _failed(self, session: Due, claimed: Claim, error: Exception) -> None:
         name = f"{type(error).__name__}.{error.failure}" if isinstance(error, ModelError) else type(error).__name__
-        wait = min(_FIRST_RETRY_MS * 2 ** (claimed.attempts - 1), _LAST_RETRY_MS)
-        if isinstance(error, ModelError) and error.retry_after:
-            wait = max(wait, round(error.retry_after * 1000))
+        after = error.retry_after if isinstance(error, ModelError) else None
+        wait = leases.retry_ms(claimed.attempts, after)
         log.warning("summaries.failed", session=session.session_id, error=name, attempts=claimed.attempts)
         async with self._database.write() as connection:
-            await store.fail(connection, claimed, name, self._now() + wait)
-            await telemetry.note(
-                connection,
-                "memory.learn_failed",
-                {"error": name, "attempts": claimed.attempts},
-                now=self._now(),
-                session_id=session.session_id,
+            await leases.fail(connection, claimed, name, self._now() + wait)
+            event = telemetry.JobFailed(
+                session_id=session.session_id, job="summaries", error=name, attempts=claimed.attempts
             )
+            await telemetry.record(connection, event, self._now())
 
     def _now(self) -> int:
         return to_ms(self._clock.now())

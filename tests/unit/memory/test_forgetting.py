@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -493,3 +494,27 @@ async def test_d21_only_the_summaries_of_sessions_that_stay_are_made_anew(world:
     await world.memory.learn()
     receipt = await world.memory.forget_session(ada, session.id)
     assert (receipt.summaries, receipt.summaries_anew) == (1, 0)
+
+
+async def test_instructions_in_force_stay_and_the_receipt_says_so(world: World) -> None:
+    """A person's explicit word is theirs to change; what held before is rewritten."""
+    ada = await world.person("ada")
+    kept = await world.fact(ada, "My dog is called Bruno")
+    for text in ("Ask about Bruno, my dog is called Bruno.", "Be brief. My dog is called Bruno."):
+        await world.insert("instructions", subject=ada.owner, text=text, user_id=ada.user_id, created_at=1)
+    receipt = await world.memory.forget_facts(ada, [kept.id])
+    assert receipt.still_said == ("instructions",)
+    async with world.database.read() as connection:
+        texts = list((await connection.execute(sa.select(metadata.tables["instructions"].c.text))).scalars())
+    assert "Bruno" not in texts[0]
+    assert texts[1] == "Be brief. My dog is called Bruno."
+
+
+async def test_erasing_a_person_leaves_the_persona_they_set(world: World) -> None:
+    ada = await world.person("ada")
+    for subject in (ada.owner, "persona"):
+        await world.insert("instructions", subject=subject, text="Be brief.", user_id=ada.user_id, created_at=1)
+    await world.memory.erase_user(ada.user_id)
+    async with world.database.read() as connection:
+        left = list((await connection.execute(sa.select(metadata.tables["instructions"].c.subject))).scalars())
+    assert left == ["persona"]

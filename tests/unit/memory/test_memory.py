@@ -47,10 +47,12 @@ async def _lines(memory: Memory) -> dict[str, tuple[bool, str]]:
 
 async def test_a_healthy_memory_says_so(world: World) -> None:
     assert await _lines(world.memory) == {
+        "messages": (True, "in step"),
         "store": (True, "answers"),
         "embedder": (True, "words:64"),
         "index": (True, "in step"),
         "learning": (True, "in step"),
+        "observations": (True, "off: plain cannot do it"),
     }
 
 
@@ -137,7 +139,8 @@ async def test_everything_derived_is_rebuilt_from_sql(world: World) -> None:
     memory = world.reborn()
     seen: list[tuple[int, int]] = []
     assert await memory.reindex(lambda done, total: seen.append((done, total))) == 23
-    assert seen == [(20, 23), (23, 23)]
+    assert seen[-2:] == [(20, 23), (23, 23)]
+    assert max(done for done, _ in seen) == 46, "the messages, too"
     world.embedder.down = True
     assert [each.session_id for each in (await memory.recall(ada, 0, "fence number 7")).recollections] == [8]
     with pytest.raises(EmbedderError):

@@ -66,7 +66,7 @@ async def _busy_world(world: World) -> tuple[int, bytes]:
         created_at=1,
     )
     async with world.database.write() as connection:
-        await telemetry.note(connection, "x", {"n": 1}, now=1, user_id=ada.user_id)
+        await telemetry.record(connection, telemetry.TurnFailed(user_id=ada.user_id, failure="bug"), 1)
     await world.memory.learn()
     return ada.user_id, marker.lower().encode()
 

@@ -415,3 +415,17 @@ async def test_d21_what_passes_is_no_damage(directory: Path, error: Exception, m
     await again.open()
     assert await again.count() == 3
     await again.close()
+
+
+@pytest.mark.parametrize("share", [0.9, 0.5, 0.2, 0.02])
+async def test_what_is_nearest_is_found_whatever_share_of_a_shard_is_theirs(index: ChromaIndex, share: float) -> None:
+    """Looking past other people's rows and asking for one's own alone come to the same."""
+    other = next(f"u{number}" for number in range(100) if shard_of(f"u{number}") == shard_of(ANNA))
+    count = round(1000 * share)
+    mine = rows(ANNA, range(count))
+    await index.upsert([*mine, *rows(other, range(count, 1000))])
+    asked = vector(5000)
+    best = sorted(mine, key=lambda row: -float(row.vector @ asked))[:5]
+    found = await index.query([ANNA], asked, 5)
+    assert {hit.owner for hit in found} == {ANNA}
+    assert len({hit.id for hit in found} & {row.id for row in best}) >= 4

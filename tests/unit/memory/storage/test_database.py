@@ -56,3 +56,33 @@ async def test_an_error_does_not_quote_what_somebody_said(database: Database) ->
         async with database.write() as connection:
             await connection.execute(users.insert().values(name=None, role="secret words", created_at=0))
     assert "secret words" not in str(caught.value)
+
+
+async def test_a_write_that_says_nothing_leaves_no_transaction_behind(database: Database) -> None:
+    other = Database(database.url)
+    async with database.write():
+        pass
+    async with other.write() as connection:
+        await connection.execute(kept_values.insert().values(key="n", value=1, updated_at=0))
+    await other.close()
+    async with database.write() as connection:
+        assert (await connection.execute(sa.select(kept_values.c.value))).scalar_one() == 1
+
+
+async def test_more_readers_than_connections_wait_for_their_turn(database: Database) -> None:
+    async def look() -> int:
+        async with database.read() as connection, database.search() as searching:
+            await asyncio.sleep(0)
+            await searching.execute(sa.select(kept_values))
+            return (await connection.execute(sa.select(sa.literal(1)))).scalar_one()
+
+    async with asyncio.timeout(10):
+        assert await asyncio.gather(*(look() for _ in range(30))) == [1] * 30
+
+
+async def test_a_kept_connection_sees_what_was_written_since(database: Database) -> None:
+    for number in range(3):
+        async with database.read() as connection:
+            assert len((await connection.execute(sa.select(kept_values))).all()) == number
+        async with database.write() as connection:
+            await connection.execute(kept_values.insert().values(key=str(number), value=0, updated_at=0))

@@ -57,7 +57,7 @@ def test_no_question_is_a_syntax_error(question: str) -> None:
     engine = sa.create_engine("sqlite://")
     words = [form for forms in lexical.query_terms(question) for form in forms]
     with engine.connect() as connection:
-        connection.execute(sa.text(CREATE))
+        connection.execute(sa.text(CREATE[0]))
         match = " OR ".join('"' + word.replace('"', '""') + '"' for word in words) or '"x"'
         connection.execute(sa.text("SELECT rowid FROM summary_words WHERE summary_words MATCH :m"), {"m": match})
     engine.dispose()

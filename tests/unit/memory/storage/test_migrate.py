@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from memory.storage import migrate as migration
 from memory.storage.backups import backups_of, remove_old_backups, take_backup
 from memory.storage.database import Database
-from memory.storage.lexical import CREATE, TABLE
+from memory.storage.lexical import CREATE, TABLES
 from memory.storage.migrate import HEAD, SchemaError, alembic_config, migrate
 from memory.storage.tables import metadata
 from tests.fakes.clock import FrozenClock
@@ -38,7 +38,7 @@ def _schema(path: Path) -> dict[str, list[str]]:
     return {
         name: sorted(re.split(r",\s+|\(\s|\s\)", re.sub(r'[\s"]+', " ", sql)))
         for name, sql in rows
-        if not name.startswith((f"{TABLE}_", "alembic_", "sqlite_"))
+        if not name.startswith((*(f"{table}_" for table in TABLES), "alembic_", "sqlite_"))
     }
 
 
@@ -59,7 +59,8 @@ async def test_the_migrated_schema_is_the_tables(fresh: Database, path: Path, cl
     engine = sa.create_engine(f"sqlite:///{other}")
     metadata.create_all(engine)
     with engine.begin() as connection:
-        connection.execute(sa.text(CREATE))
+        for each in CREATE:
+            connection.execute(sa.text(each))
     engine.dispose()
     assert _schema(path) == _schema(other)
 

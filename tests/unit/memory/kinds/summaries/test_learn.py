@@ -9,7 +9,7 @@ import pytest
 from memory.instants import to_ms
 from memory.kinds.summaries import store
 from memory.language.text import MARK
-from memory.ports import Failure, ModelRequest, ModelTraits, StopReason, TextBlock
+from memory.ports import Failure, ModelRequest, ModelTraits, Purpose, StopReason, TextBlock
 from memory.secrets import SECRET_MARK
 from memory.types import Origin, Session
 from tests.fakes.model import Fails, Says, ScriptedModel
@@ -49,7 +49,8 @@ async def _summary(world: World, session: Session) -> dict[str, Any] | None:
 
 
 async def _work(world: World, session: Session) -> dict[str, Any]:
-    return next(row for row in await world.rows("learning") if row["session_id"] == session.id)
+    rows = await world.rows("learning")
+    return next(row for row in rows if row["session_id"] == session.id and row["kind"] == "summaries")
 
 
 async def test_a_session_becomes_a_record_with_a_title(world: World) -> None:
@@ -272,7 +273,7 @@ async def test_ten_quick_replies_are_one_summary(world: World) -> None:
     late.gate.set()
     stop.set()
     await asyncio.wait_for(loop, 5)
-    assert len(world.model.requests) == 1
+    assert [each.account.purpose for each in world.model.requests].count(Purpose.SUMMARY) == 1
     assert await _summary(world, session) is not None
 
 
