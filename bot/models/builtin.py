@@ -95,8 +95,8 @@ class BuiltinModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         check_history(request.messages)
-        if request.schema is not None:
-            raise ModelError(Failure.BAD_REQUEST, "the built-in model cannot follow a schema")
+        if request.schema is not None or request.compacts:
+            raise ModelError(Failure.BAD_REQUEST, "the built-in model follows no schema and condenses nothing")
         answer_tokens = min(request.max_tokens, _LONGEST_ANSWER, self._context // 4)
         room = self._context - answer_tokens
         size = room * _BYTES_PER_TOKEN

@@ -18,7 +18,7 @@ import httpx
 import ollama
 import structlog
 
-from bot.models.history import check_history, says_something
+from bot.models.history import check_history, says_something, with_told
 from memory.ports import (
     ChatMessage,
     Failure,
@@ -47,6 +47,8 @@ _BYTES_PER_TOKEN: Final = 3
 """Low on purpose: English has about four, German and JSON three; a prompt guessed too long is refused, not cut."""
 _MESSAGE_TOKENS: Final = 4
 """What a chat template adds to a message."""
+_ANSWER_SHARE: Final = 4
+"""A quarter of the context is kept for the answer, where so much is wanted."""
 _NEARLY_FULL: Final = 0.95
 _SMALL_MODEL: Final = 2e9
 _SIZE: Final = re.compile(r"([\d.]+)\s*([KMBT])", re.IGNORECASE)
@@ -109,6 +111,7 @@ class OllamaModel:
         self._num_ctx = num_ctx
         self._keep_alive = keep_alive
         self._shown: dict[str, _Shown] = {}
+        self._density: dict[str, float] = {}  # tokens to one that was guessed, at most so far
         self._turn = asyncio.Semaphore(1)
         # 300 s: a cold start reads gigabytes from a disk before the first token
         self._client = _connect(host, httpx.Timeout(300.0, connect=3.0))
@@ -120,16 +123,21 @@ class OllamaModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Answer a request; see `LanguageModel`. Tools are offered only to models that list them."""
         check_history(request.messages)
+        if request.compacts:
+            raise ModelError(Failure.BAD_REQUEST, "Ollama does not condense conversations")
         name = self._models[request.tier]
         shown = await self._show(name)
         window = shown.traits.context_tokens
         messages = _messages(request, with_tools=shown.traits.can_call_tools)
         tools = [_tool(spec) for spec in sorted(request.tools, key=lambda spec: spec.name)]
-        if not shown.traits.can_call_tools:
+        if request.must_answer or not shown.traits.can_call_tools:
             tools = []
-        guess = _guess_tokens(messages, tools)
-        if guess > window:
-            raise ModelError(Failure.TOO_LONG, f"about {guess} tokens for {name}, whose num_ctx is {window}")
+        room = window - min(request.max_tokens, window // _ANSWER_SHARE)
+        plain = _guess_tokens(messages, tools)
+        guess = round(plain * self._density.get(name, 1.0))
+        if guess > room:
+            detail = f"about {guess} tokens for {name}, which has room for {room} of {window}"
+            raise ModelError(Failure.TOO_LONG, detail, excess=guess / room)
         answer = _Answer(name)
         async with self._turn:
             with _told(name, answer):
@@ -149,6 +157,7 @@ class OllamaModel:
                         if delta:
                             yield TextDelta(delta)
         finished = answer.finished()
+        self._density[name] = max(self._density.get(name, 1.0), finished.usage.input / max(plain, 1))
         if finished.usage.input > window * _NEARLY_FULL:
             log.warning("prompt_fills_num_ctx", model=name, tokens=finished.usage.input, num_ctx=window)
         yield finished
@@ -214,7 +223,7 @@ def _messages(request: ModelRequest, *, with_tools: bool) -> list[Json]:
         system.append(f"Answer with one JSON object that fits this schema: {_dump(request.schema)}")
     messages: list[Json] = [{"role": "system", "content": "\n\n".join(system)}] if system else []
     calls: list[str] = []
-    for message in request.messages:
+    for message in with_told(request):
         if message.role == "assistant":
             calls += [block.id for block in message.blocks if isinstance(block, ToolCall)]
             messages += _said_by_model(message, with_tools=with_tools)

@@ -6,6 +6,7 @@ One rule: pure; sizes are UTF-8 bytes.
 from itertools import groupby
 from typing import Final
 
+from bot.models.history import with_told
 from memory.ports import ChatMessage, Json, ModelRequest, TextBlock, ToolResult
 
 _SYSTEM: Final = "You are a helpful assistant."
@@ -22,7 +23,7 @@ def fit(request: ModelRequest, size: int) -> list[Json]:
     keeps its beginning (up to a third of the size) and the newest turn its beginning and its end.
     """
     system = "\n\n".join(block.text for block in request.system if block.text.strip()) or _SYSTEM
-    *earlier, (role, newest) = _turns(request.messages)
+    *earlier, (role, newest) = _turns(with_told(request))
     room = size - 2 * _PER_TURN
     if _bytes(system) + _bytes(newest) > room:
         system = _head(system, max(room // 3, room - _bytes(newest)))

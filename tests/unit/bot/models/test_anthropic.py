@@ -55,7 +55,7 @@ async def test_key_version_and_metadata_travel_in_their_places(server: CannedSer
 
 
 async def test_p54_the_prefix_is_cached_for_an_hour(server: CannedServer, claude: AnthropicModel) -> None:
-    """Breakpoints where blocks ask for them, one more on the newest history; blank blocks are dropped."""
+    """Breakpoints where blocks ask for them, none on what changes with every turn; blank blocks are dropped."""
     system = (TextBlock("persona"), TextBlock("rules", cache=True), TextBlock(" "), TextBlock("facts", cache=True))
     body = await sent(server, claude, ModelRequest((user("a", cache=True), assistant("b"), user("c")), system))
     hour = {"type": "ephemeral", "ttl": "1h"}
@@ -65,7 +65,13 @@ async def test_p54_the_prefix_is_cached_for_an_hour(server: CannedServer, claude
         text("facts") | {"cache_control": hour},
     ]
     assert body["messages"][0]["content"] == [text("a") | {"cache_control": hour}]
-    assert body["cache_control"] == hour
+    assert "cache_control" not in body
+
+
+async def test_p54_an_open_tool_loop_is_cached_for_its_next_round(server: CannedServer, claude: AnthropicModel) -> None:
+    """Five minutes: it goes on at once, or never."""
+    request = ModelRequest((user("a"), *tool_round("t", {}, "r")))
+    assert (await sent(server, claude, request))["cache_control"] == {"type": "ephemeral"}
 
 
 async def test_at_most_four_breakpoints_are_set(server: CannedServer, claude: AnthropicModel) -> None:
@@ -149,7 +155,7 @@ async def test_deltas_then_one_result_with_usage(server: CannedServer, claude: A
     counted = {"cache_read_input_tokens": 100, "cache_creation_input_tokens": 20}
     server.routes[MESSAGES] = [answer(THINKING, text("Hello"), text(" there"), usage=counted)]
     events, _ = await run(claude, ASK)
-    usage = Usage(input=7, output=5, cache_read=100, cache_write=20)
+    usage = Usage(input=7, output=5, cache_read=100, cache_write=20, cache_write_1h=20)
     result = Finished(StopReason.END, "Hello there", usage=usage, model="claude-sonnet-5-5")
     assert events == [TextDelta("Hello"), TextDelta(" there"), result]
 
