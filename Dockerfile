@@ -5,7 +5,7 @@ COPY pyproject.toml constraints.txt README.md LICENSE ./
 COPY bot bot
 COPY handlers handlers
 COPY memory memory
-RUN python -m venv /opt/merk && /opt/merk/bin/pip install --no-cache-dir -c constraints.txt .
+RUN python -m venv /opt/merk && /opt/merk/bin/pip install --no-cache-dir -c constraints.txt '.[matrix]'
 
 FROM python:3.13-slim
 RUN useradd --system --create-home --home-dir /data merk

@@ -16,9 +16,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
-
+from bench.fill import HOW, fill
 from bench.stage import started_process
 from bot.app import App, make_memory, open_database
 from bot.config import Access, MemorySection, Settings, Tenant
@@ -28,16 +26,10 @@ from bot.transports.base import Pace, Part
 from handlers.types import Place
 from memory.instants import SystemClock
 from memory.ports import Finished, ModelEvent, ModelRequest, ModelTraits, StopReason, TextDelta, Tier
-from memory.storage.database import Database
-from memory.storage.tables import chats, facts, identities, learning, messages, sessions, summaries, users
 from tests.fakes.transport import RecordingTransport
 
-PER_SESSION = 40
 WARM_UP = 20
 TURNS = 300
-FACTS = 30
-NOUNS = ("garden", "ferry", "invoice", "recipe", "violin", "camera", "passport", "holiday", "dentist", "bicycle")
-VERBS = ("paint", "repair", "sell", "plan", "forget", "move", "order", "clean", "lend", "water")
 QUESTIONS = [
     "When did we plan to repair the bicycle?",
     "What did I say about the violin and the letter?",
@@ -98,6 +90,7 @@ async def measure(sizes: Iterable[int], *, seed: int = 1) -> dict[str, object]:
         "benchmark": "turn",
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": f"{platform.machine()}, Python {platform.python_version()}",
+        "store": HOW,
         "turn": [asdict(figures) for figures in found],
         "start_to_first_poll_s": start.seconds,
         "resident_mb": start.resident_mb,
@@ -113,11 +106,11 @@ async def _at_size(size: int, chance: random.Random) -> Figures:
         )
         clock = SystemClock()
         database = await open_database(settings, clock)
-        await _fill(database, size, chance)
+        embedder = UseEmbedder()
+        await fill(database, settings.tenant.data_dir / "chroma", embedder, size, chance)
         chosen = Chosen(InstantModel(), "", "none")
-        memory = make_memory(settings, clock, database, chosen, UseEmbedder())
+        memory = make_memory(settings, clock, database, chosen, embedder)
         await memory.open()
-        await memory.reindex()
         transport = _Instant(pace=Pace(0.0001, 100, 60))
         app = App(settings, database, memory, chosen, [transport], clock)
         await app.start()
@@ -141,94 +134,6 @@ async def _at_size(size: int, chance: random.Random) -> Figures:
 def _figures(size: int, times: list[float], cpu: float) -> Figures:
     cuts = statistics.quantiles(times, n=100)
     return Figures(size, len(times), *(round(value, 2) for value in (cuts[49], cuts[89], cuts[98], max(times), cpu)))
-
-
-async def _fill(database: Database, size: int, chance: random.Random) -> None:
-    """One person's log: sessions of forty messages, each with its summary, and thirty facts."""
-    now = 1_760_000_000_000
-    count = max(1, size // PER_SESSION)
-    async with database.write() as connection:
-        await connection.execute(users.insert().values(id=1, name="Person 42", role="member", created_at=now))
-        await connection.execute(identities.insert().values(key="fake:42", user_id=1, created_at=now))
-        await connection.execute(
-            chats.insert().values(id=1, transport="fake", external_id="42", kind="ai", created_at=now)
-        )
-        await _insert(connection, sessions, (_session(number, count, now) for number in range(1, count + 1)))
-        await _insert(connection, messages, (_message(number, now, chance) for number in range(size)))
-        await _insert(connection, summaries, (_summary(number, now, chance) for number in range(1, count + 1)))
-        await _insert(connection, learning, (_learned(number) for number in range(1, count + 1)))
-        await _insert(connection, facts, (_fact(number, now, chance) for number in range(FACTS)))
-
-
-async def _insert(connection: AsyncConnection, table: sa.Table, rows: Iterable[dict[str, object]]) -> None:
-    batch: list[dict[str, object]] = []
-    for row in rows:
-        batch.append(row)
-        if len(batch) == 5000:
-            await connection.execute(table.insert(), batch)
-            batch = []
-    if batch:
-        await connection.execute(table.insert(), batch)
-
-
-def _session(number: int, count: int, now: int) -> dict[str, object]:
-    return {
-        "id": number,
-        "chat_id": 1,
-        "thread": "",
-        "user_id": 1,
-        "owner": "u1",
-        "title": f"Chat {number}",
-        "is_current": number == count,
-        "created_at": now,
-        "last_used_at": now + number,
-    }
-
-
-def _message(number: int, now: int, chance: random.Random) -> dict[str, object]:
-    is_users = number % 2 == 0
-    return {
-        "session_id": number // PER_SESSION + 1,
-        "user_id": 1 if is_users else None,
-        "role": "user" if is_users else "assistant",
-        "speaker": "Person 42" if is_users else "Merk",
-        "text": _sentence(chance),
-        "created_at": now + number,
-    }
-
-
-def _summary(number: int, now: int, chance: random.Random) -> dict[str, object]:
-    return {
-        "session_id": number,
-        "owner": "u1",
-        "text": f"{_sentence(chance)} {_sentence(chance)}",
-        "generated_by_model": "bench",
-        "watermark": number * PER_SESSION,
-        "created_at": now,
-        "updated_at": now,
-    }
-
-
-def _learned(number: int) -> dict[str, object]:
-    return {"kind": "summaries", "session_id": number, "watermark": number * PER_SESSION}
-
-
-def _fact(number: int, now: int, chance: random.Random) -> dict[str, object]:
-    return {
-        "owner": "u1",
-        "scope": "private",
-        "user_id": 1,
-        "speaker": "Person 42",
-        "text": f"{_sentence(chance)} ({number})",
-        "content_hash": str(number),
-        "valid_from": now,
-        "created_at": now,
-    }
-
-
-def _sentence(chance: random.Random) -> str:
-    words = [chance.choice(VERBS), "the", chance.choice(NOUNS), "near the", chance.choice(NOUNS), "on day"]
-    return f"We wanted to {' '.join(words)} {chance.randint(1, 400)}."
 
 
 def table(result: dict[str, object]) -> str:

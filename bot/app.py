@@ -1,7 +1,7 @@
 """The composition root: makes every part and hands each what it needs. Nothing else knows them all."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -12,27 +12,37 @@ import structlog
 from bot import pulse
 from bot.config import Settings
 from bot.errors import CommandError
+from bot.idle_work import close_idle_work
+from bot.metering import make_budget, meter
 from bot.providers import Chosen
+from bot.ringing import Ringing
 from bot.schedule import Schedule
 from bot.transports.base import Fault, SendError, Transport
 from bot.transports.delivery import Delivery
 from bot.transports.intake import Intake
 from bot.transports.limiter import Limiter
+from bot.watch import Watch
 from handlers.access import Policy
-from handlers.buttons import buttons
+from handlers.buttons import approvals, buttons
 from handlers.buttons.answers import offer
 from handlers.commands import awaited, commands
+from handlers.commands.dashboard import Dashboard
 from handlers.dispatcher import Dispatcher
 from handlers.edits import edited
+from handlers.past import Past
+from handlers.reminders import Reminders
 from handlers.running import Running
+from handlers.spending import Pace, Spending
 from handlers.tools import tools
 from handlers.turn import Turn, TurnSettings
 from handlers.types import Command, Place
+from handlers.work import Works
+from handlers.writer import Writer
 from memory.instants import SystemClock, to_ms
 from memory.memory import Memory
 from memory.ports import Clock, Embedder
-from memory.storage import confirmations, inbox, outbox
-from memory.storage.backups import remove_old_backups
+from memory.retention import Ages
+from memory.storage import confirmations, reminders, telemetry, tokens
 from memory.storage.chroma import ChromaIndex
 from memory.storage.database import Database
 from memory.storage.migrate import SchemaError, migrate
@@ -40,8 +50,6 @@ from memory.types import MemorySettings
 
 log = structlog.get_logger(__name__)
 
-INBOX_DAYS = 14  # update ids are recognised for so long; a transport may start them anew after a quiet week
-OUTBOX_DAYS = 14
 THREAD_TRIES = 3
 THREAD_PAUSE_SECONDS = 1.0
 THREAD_PATIENCE_SECONDS = 10.0  # a longer silence that a transport asks for is not waited out for a thread
@@ -57,7 +65,7 @@ async def open_database(settings: Settings, clock: Clock) -> Database:
     database = Database.at(path)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        await migrate(database, path, clock)
+        await migrate(database, path, clock, backups_days=settings.retention.backups_days)
     except SchemaError as error:
         await database.close()
         raise CommandError(str(error)) from error
@@ -72,13 +80,29 @@ def make_memory(settings: Settings, clock: Clock, database: Database, chosen: Ch
         clock,
         vectors=vectors,
         embedder=embedder,
-        model=chosen.model,
+        model=meter(settings, clock, database, chosen.model),
         settings=MemorySettings(
             window=section.window,
             window_max=section.window_max,
             recall_sessions=section.recall_sessions,
             facts_budget=section.facts_budget,
+            backups_days=settings.retention.backups_days,
+            timezone=settings.tenant.timezone,
         ),
+    )
+
+
+def ages(settings: Settings) -> Ages:
+    """After how many days what goes."""
+    section = settings.retention
+    return Ages(
+        telemetry=settings.telemetry.retention_days,
+        messages=section.messages_days,
+        working_output=section.working_output_days,
+        summaries=section.summaries_days,
+        inbox=section.inbox_days,
+        outbox=section.outbox_days,
+        backups=section.backups_days,
     )
 
 
@@ -89,12 +113,12 @@ class _Threads:
         self._transports = transports
         self._limiter = limiter
 
-    async def open_thread(self, place: Place, title: str) -> str | None:
+    async def open_thread(self, place: Place, title: str, root: str = "") -> str | None:
         transport = self._transports[place.transport]
         for attempt in range(THREAD_TRIES):
             await self._limiter.wait(place.chat, transport.pace(place))
             try:
-                return await transport.open_thread(place, title)
+                return await transport.open_thread(place, title, root)
             except SendError as error:
                 # after UNKNOWN an empty thread may stay behind: better than a second one
                 log.warning("threads.not_opened", fault=error.fault, retry_after=error.retry_after)
@@ -125,32 +149,64 @@ class App:
         self._database = database
         self._transports = {transport.name: transport for transport in transports}
         self.delivery = Delivery(database, self._clock, self._transports, Limiter(), offer(database))
+        self._watch = Watch(database, self._clock)
+        self._retention = memory.retention(ages(settings))
+        self._schedule = Schedule(settings.tenant.timezone, self._clock)
+        self.ringing = Ringing(database, self._clock, self._schedule, self.delivery, self._transports)
         running = Running()
         section = settings.memory
+        works = Works(database, self._clock, settings.tenant.name, settings.tenant.timezone, section.ephemeral_ttl)
+        kept = Reminders(works, self.ringing.plan)
+        model = meter(settings, self._clock, database, chosen.model)
+        pace = Pace(self._clock, settings.budget.messages_per_minute)
+        spending = Spending(database, make_budget(settings, self._clock, database), pace)
+        advisor = model if chosen.has_advisor else None
+        can_do = tools(memory, works, kept, advisor=advisor, most_advice=settings.model.advisor_calls)
+        compact_from = settings.model.anthropic.compact_from
+        self.past = Past(database, self._clock, memory, model, kept=section.window, compact_from=compact_from)
         turn = Turn(
             database,
             self._clock,
             memory,
-            model=chosen.model,
-            tools=tools(memory),
+            model=model,
+            tools=can_do,
+            works=works,
             running=running,
-            settings=TurnSettings(settings.tenant.name, settings.tenant.timezone, section.window, section.window_max),
+            spending=spending,
+            past=self.past,
+            settings=TurnSettings(
+                settings.tenant.name,
+                settings.tenant.timezone,
+                section.window,
+                section.window_max,
+                trivial_to_small=settings.model.trivial_to_small,
+            ),
         )
+        writer = Writer(works, model, running)
         threads = _Threads(self._transports, self.delivery.limiter)
-        self.commands: list[Command] = commands(database, self._clock, memory, running, threads)
+        self.commands: list[Command] = commands(
+            memory,
+            works,
+            kept,
+            writer=writer,
+            running=running,
+            threads=threads,
+            model=model,
+            spending=spending,
+            web=Dashboard(settings.web.address, settings.web.is_local) if settings.web.enabled else Dashboard(),
+        )
         self._dispatcher = Dispatcher(
             database,
             self._clock,
             Policy(frozenset(settings.access.owners), settings.access.admit, frozenset(settings.access.allow)),
             default_language=settings.tenant.language,
             commands=self.commands,
-            buttons=buttons(database, self._clock, memory, turn),
-            awaited=awaited(database, memory),
+            buttons=buttons(memory, works, kept, can_do, turn=turn, writer=writer, model=model, spending=spending),
+            awaited=awaited(database, memory, works),
             message=turn,
             edited=edited(database),
         )
         self._intakes = {name: self._intake(transport) for name, transport in self._transports.items()}
-        self._schedule = Schedule(settings.tenant.timezone)
         self._stack = AsyncExitStack()
 
     def _intake(self, transport: Transport) -> Intake:
@@ -175,9 +231,10 @@ class App:
             await intake.recover()
             await self._transports[name].start(intake.accept)
         await self._note_pulse()
-        self._schedule.every(pulse.SECONDS, self._note_pulse)
-        self._schedule.every(60, self._sweep)
-        self._schedule.nightly("03:30", self._tidy)
+        self._schedule.every(pulse.SECONDS, self._watch.job("pulse", self._note_pulse))
+        self._schedule.every(60, self._watch.job("sweep", self.sweep))
+        self._schedule.every(60, self._watch.job("ring", self.ringing.ring), at_once=True)
+        self._schedule.every(60, self._watch.job("retention", self.retain))
         self._schedule.start()
 
     async def stop(self) -> None:
@@ -187,10 +244,23 @@ class App:
             await transport.stop_receiving()
         for intake in self._intakes.values():
             await intake.close()
+        await self.past.close()
         await self.delivery.drain(5)
         await self._stack.aclose()
         for transport in self._transports.values():
             await transport.close()
+
+    @property
+    def database(self) -> Database:
+        return self._database
+
+    @property
+    def clock(self) -> Clock:
+        return self._clock
+
+    @property
+    def transports(self) -> Mapping[str, Transport]:
+        return self._transports
 
     def transport(self, name: str) -> Transport:
         return self._transports[name]
@@ -209,13 +279,7 @@ class App:
         return all(intake.is_idle() for intake in self._intakes.values()) and await self.delivery.idle()
 
     def _background(self, name: str, work: Coroutine[Any, Any, None]) -> None:
-        async def run() -> None:
-            try:
-                await work
-            except Exception:
-                log.exception("app.background_failed", part=name)
-
-        task = asyncio.create_task(run(), name=name)
+        task = asyncio.create_task(self._watch.over(name, work), name=name)
 
         async def end() -> None:
             task.cancel()
@@ -228,14 +292,41 @@ class App:
         """For `merk doctor` beside us: health is the age of the last contact, not a living process."""
         await pulse.note_pulse(self._database, self._clock, self._transports.values())
 
-    async def _sweep(self) -> None:
+    async def sweep(self) -> None:
+        """What is to be looked at every minute."""
         self.memory.wake()
+        if await close_idle_work(self._database, self._clock, self._is_busy):
+            self.delivery.wake()
+        await self._fold()
 
-    async def _tidy(self) -> None:
+    async def _fold(self) -> None:
+        """Add up what happened since, in short steps."""
+        async with self._database.search() as connection:
+            is_worth_it = await telemetry.behind(connection) >= telemetry.FOLD_FROM
+        while is_worth_it:
+            async with self._database.write() as connection:
+                is_worth_it = await telemetry.fold(connection, self._database, to_ms(self._clock.now()))
+            await asyncio.sleep(0.01)
+
+    def _is_busy(self, place: Place) -> bool:
+        intake = self._intakes.get(place.transport)
+        return intake is None or intake.is_busy(place.lane)
+
+    async def retain(self) -> None:
+        """Once a day, when its hour has come: what is over goes."""
+        section = self.settings.telemetry
+        if await self._retention.is_due(self.settings.tenant.timezone, section.cleanup):
+            await self.tidy()
+            self.memory.wake()
+
+    async def tidy(self) -> None:
+        """What is to be done once a day."""
         now = self._clock.now()
+        await approvals.expire(self._database, to_ms(now))
+        rung_before = now - timedelta(days=self.settings.retention.outbox_days)
         async with self._database.write() as connection:
             await confirmations.expire(connection, to_ms(now))
-            await outbox.prune(connection, to_ms(now - timedelta(days=OUTBOX_DAYS)))
-            for name in self._transports:
-                await inbox.prune(connection, name, to_ms(now - timedelta(days=INBOX_DAYS)))
-        await asyncio.to_thread(remove_old_backups, database_path(self.settings), now)
+            await tokens.expire(connection, to_ms(now))
+            await reminders.prune(connection, to_ms(rung_before))
+        await self._retention.run(self.settings.tenant.timezone)
+        await self.memory.consolidate()

@@ -15,6 +15,7 @@ from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 
+from bot.device_keys import add_keys, restore_keys
 from bot.errors import CommandError
 from memory.ports import Clock
 from memory.storage.backups import folder_of, take_backup
@@ -66,6 +67,7 @@ def _write(database: Path, target: Path, now: datetime) -> None:
                 info.size = len(manifest)
                 archive.addfile(info, BytesIO(manifest))
                 archive.add(copy, _MEMBER)
+                add_keys(archive, database.parent, Path(folder))
             file.flush()
             os.fsync(file.fileno())
         partial.replace(target)
@@ -100,6 +102,7 @@ async def restore(source: Path, data_dir: Path, clock: Clock) -> Path | None:
                 f"{database} cannot be kept ({error.strerror or error}). Nothing was changed."
             ) from error
         copy.replace(database)
+    restore_keys(source, data_dir)
     if (index := data_dir / "chroma").exists():
         shutil.rmtree(index)  # derived: made anew from what was restored
     return replaced

@@ -14,7 +14,7 @@ from bot import logs
 from bot.app import App, make_memory, open_database
 from bot.config import Settings
 from bot.lock import own
-from bot.providers import choose_embedder, choose_model
+from bot.providers import choose_embedder, choose_model, with_fallbacks
 from bot.transports.terminal import TerminalTransport
 from handlers.access import LOCAL
 from memory.instants import SystemClock
@@ -33,6 +33,7 @@ async def chat(settings: Settings, *, as_json: bool) -> None:
         database = await open_database(settings, clock)
         with _Download(console) as download:
             chosen = await choose_model(settings, download)
+            chosen = await with_fallbacks(settings, chosen, download)
         memory = make_memory(settings, clock, database, chosen, await choose_embedder(settings))
         console.print(chosen.said, style="dim", soft_wrap=True)
         transport = TerminalTransport(

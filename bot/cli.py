@@ -169,6 +169,19 @@ def reindex(config: Config = None) -> None:
 
 
 @app.command()
+def recall(
+    question: str,
+    user: Annotated[str, typer.Option(help="Who asks, for example telegram:42.")],
+    explain: Annotated[bool, typer.Option("--explain", help="Also why: each candidate with its figures.")] = False,
+    config: Config = None,
+) -> None:
+    """Show what memory would find for a question in a private chat; Merk may be running."""
+    from bot import recalling  # noqa: PLC0415
+
+    typer.echo(asyncio.run(recalling.recall(load(config), user, question, explain=explain)))
+
+
+@app.command()
 def export(
     user: Annotated[str, typer.Option(help="Whose data, for example telegram:42.")],
     to: Annotated[Path, typer.Option(help="Folder to write into.")] = Path(),
@@ -208,6 +221,78 @@ def _agrees(asked: str) -> bool:
         signal.signal(signal.SIGINT, former)
 
 
+@app.command()
+def retention(
+    config: Config = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count; Merk may be running.")] = False,
+) -> None:
+    """Delete what is too old, as Merk does by itself once a day; Merk must be stopped."""
+    from bot import keeping  # noqa: PLC0415
+
+    counts = asyncio.run(keeping.retain(load(config), dry_run=dry_run))
+    width = max(len(name) for name, _ in counts.lines)
+    typer.echo("Would go now:" if dry_run else "Gone:")
+    for name, count in counts.lines:
+        typer.echo(f"  {name:<{width}}  {count}")
+
+
+token = typer.Typer(help="Tokens with which programs read telemetry; Merk may be running.", no_args_is_help=True)
+app.add_typer(token, name="token")
+
+
+@token.command()
+def create(
+    grant: Annotated[list[str], typer.Option(help="What it may, for example view:telemetry; may be repeated.")],
+    name: Annotated[str, typer.Option(help="What it is for.")] = "",
+    days: Annotated[int | None, typer.Option(help="After so many days it holds no more.", min=1, max=3650)] = None,
+    config: Config = None,
+) -> None:
+    """Make a token and show it, for the only time."""
+    from bot import tokens  # noqa: PLC0415
+
+    made = asyncio.run(tokens.create(load(config), grant, name, days))
+    typer.echo(made.token)
+    typer.echo(f"Token {made.id}: {made.said}. It is shown this once; keep it where secrets are kept.", err=True)
+
+
+@token.command("list")
+def list_(config: Config = None) -> None:
+    """Show which tokens there are, and what they may."""
+    from bot import tokens  # noqa: PLC0415
+
+    for line in asyncio.run(tokens.listed(load(config))):
+        typer.echo(line)
+
+
+@token.command()
+def revoke(
+    number: Annotated[int, typer.Argument(help="As `merk token list` shows it.")], config: Config = None
+) -> None:
+    """Take a token back."""
+    from bot import tokens  # noqa: PLC0415
+
+    asyncio.run(tokens.revoke(load(config), number))
+    typer.echo(f"Token {number} opens nothing any more.")
+
+
+matrix = typer.Typer(help="Merk's own account on Matrix.", no_args_is_help=True)
+app.add_typer(matrix, name="matrix")
+
+
+@matrix.callback()
+def _matrix() -> None:
+    pass
+
+
+@matrix.command()
+def verify(config: Config = None) -> None:
+    """Show what to compare when you verify Merk's device in your client; Merk may be running."""
+    from bot.checks.matrix import fingerprint_lines  # noqa: PLC0415
+
+    for line in asyncio.run(fingerprint_lines(load(config))):
+        typer.echo(line)
+
+
 bench = typer.Typer(help="Measure Merk; in a checkout only.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
 
@@ -223,6 +308,29 @@ def turn(
     _tell("turn", measured, asyncio.run(measured.measure(sizes)), as_json=as_json)
 
 
+@bench.command("recall")
+def recall_quality(
+    data: Annotated[Path, typer.Option(help="Conversations in LoCoMo's format.")],
+    probe: Annotated[Path | None, typer.Option(help="Facts and questions in several languages.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Measure how well memory finds what was said, in files that are not part of the project."""
+    measured = _benchmark("recall")
+    result = asyncio.run(measured.measure(data, probe))
+    typer.echo(json.dumps(result, indent=2) if as_json else measured.table(result))
+
+
+@bench.command()
+def growth(
+    messages: Annotated[list[int], typer.Option(help="Sizes of the log, once each.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Measure recall, indexing, memory and disk as the log grows."""
+    measured = _benchmark("growth")
+    result = asyncio.run(measured.measure(messages))
+    typer.echo(json.dumps(result, indent=2) if as_json else measured.table(result))
+
+
 @bench.command()
 def kill(
     count: Annotated[int, typer.Option(help="How often to kill.")] = 200,
@@ -232,6 +340,55 @@ def kill(
     """Kill a running conversation at random points and count what was lost or answered twice."""
     measured = _benchmark("kill")
     _tell("kill", measured, asyncio.run(measured.measure(count, seed)), as_json=as_json)
+
+
+@bench.command()
+def interference(
+    count: Annotated[int, typer.Option(help="Sequences of messages, joins, moves, forgets and questions.")] = 100_000,
+    seed: Annotated[int, typer.Option(help="Which random lives.")] = 20261130,
+    as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/interference.json.")] = False,
+) -> None:
+    """Look for anything that is shown to somebody who may not see it."""
+    measured = _benchmark("interference")
+    _tell("interference", measured, asyncio.run(measured.measure(count, seed)), as_json=as_json)
+
+
+@bench.command("reminders")
+def reminders_(
+    count: Annotated[int, typer.Option(help="How many wait.")] = 10_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/reminders.json.")] = False,
+) -> None:
+    """Time a start with no reminder waiting and with many."""
+    measured = _benchmark("reminders")
+    _tell("reminders", measured, asyncio.run(measured.measure(count)), as_json=as_json)
+
+
+@bench.command()
+def context(
+    as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/context.json.")] = False,
+) -> None:
+    """Count what the model is sent while ten drafts are written, with and without clean context."""
+    measured = _benchmark("clean_context")
+    _tell("context", measured, asyncio.run(measured.measure()), as_json=as_json)
+
+
+@bench.command()
+def cache(
+    as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/cache.json.")] = False,
+) -> None:
+    """Bill a chat of 60 turns by exact prefixes, beside two other ways to send it."""
+    measured = _benchmark("cache")
+    _tell("cache", measured, asyncio.run(measured.measure()), as_json=as_json)
+
+
+@bench.command("telemetry")
+def telemetry_(
+    events: Annotated[int, typer.Option(help="How many events there are.")] = 1_000_000,
+    as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/telemetry.json.")] = False,
+) -> None:
+    """Time the dashboard's questions over many events, and turns during a cleanup."""
+    measured = _benchmark("telemetry")
+    _tell("telemetry", measured, asyncio.run(measured.measure(events)), as_json=as_json)
 
 
 def _benchmark(name: str) -> Any:

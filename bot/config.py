@@ -7,8 +7,9 @@ import json
 import os
 import re
 import tomllib
+from ipaddress import ip_address, ip_network
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
@@ -18,6 +19,7 @@ from pydantic import (
     PrivateAttr,
     SecretStr,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -25,9 +27,12 @@ from pydantic import (
 from bot.errors import CommandError
 
 IDENTITY = re.compile(r"^(telegram:-?\d+|matrix:@[^:\s]+:\S+|terminal:\w+)$")
+MATRIX_USER = re.compile(r"^@[^:\s]+:\S+$")
 TELEGRAM_TOKEN = re.compile(r"^\d+:[A-Za-z0-9_-]+$")
 TELEGRAM_SECRET = re.compile(r"^[A-Za-z0-9_-]{1,256}$")
 LISTEN = re.compile(r"^(\[[0-9a-fA-F:]+\]|[^\s:]+):(\d{1,5})$")
+
+TIME_OF_DAY = re.compile(r"^([01]\d|2[0-3]):[0-5]\d$")
 
 _PREFIX = "MERK_"
 _COMPARE = "Compare with config.example.toml."
@@ -47,6 +52,18 @@ def default_data_dir() -> Path:
 
 class _Section(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
+
+
+def listed(value: object) -> object:
+    """A list in an environment variable: JSON, or words with commas between them."""
+    if not isinstance(value, str):
+        return value
+    if value.lstrip().startswith("["):
+        try:
+            return json.loads(value)
+        except ValueError as error:
+            raise ValueError('must be a list such as ["telegram:42"]') from error
+    return [word for each in value.split(",") if (word := each.strip())]
 
 
 class Tenant(_Section):
@@ -78,15 +95,7 @@ class Access(_Section):
     @field_validator("owners", "allow", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
-        """A list in an environment variable: JSON, or words with commas between them."""
-        if not isinstance(value, str):
-            return value
-        if value.lstrip().startswith("["):
-            try:
-                return json.loads(value)
-            except ValueError as error:
-                raise ValueError('must be a list such as ["telegram:42"]') from error
-        return [word for each in value.split(",") if (word := each.strip())]
+        return listed(value)
 
     @field_validator("owners", "allow")
     @classmethod
@@ -137,12 +146,57 @@ class Telegram(_Section):
         return self
 
 
+class Matrix(_Section):
+    homeserver: str | None = None
+    """The root of its client-server API; None leaves Matrix alone."""
+    user_id: str | None = None
+    password: SecretStr | None = None
+    """For the first login, for a token that has expired, and where the homeserver asks before it takes signing keys."""
+    access_token: SecretStr | None = None
+    device_id: str | None = None
+    encryption: Literal["required", "optional", "off"] = "required"
+    edit_seconds: float = Field(default=5.0, ge=0, le=60)
+    """The least time between two edits of a growing answer; 0 shows typing and sends once."""
+    avatar: Path | None = None
+
+    @field_validator("homeserver")
+    @classmethod
+    def _root(cls, value: str | None) -> str | None:
+        return _address(value)
+
+    @field_validator("user_id")
+    @classmethod
+    def _shaped(cls, value: str | None) -> str | None:
+        if value is not None and not MATRIX_USER.match(value):
+            raise ValueError('must look like "@merk:example.org"')
+        return value
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.homeserver is not None and not (self.user_id and (self.password or self.access_token)):
+            raise ValueError("homeserver needs user_id, and password or access_token")
+        return self
+
+
 class AnthropicModels(_Section):
     api_key: SecretStr | None = None
     base_url: str | None = None
     default: str = "claude-sonnet-5-5"
     smart: str = "claude-opus-5-5"
     small: str = "claude-haiku-5-5"
+    advisor: str | None = None
+    """None takes `smart`."""
+    compaction_models: tuple[str, ...] = ("claude-sonnet-5-5", "claude-opus-5-5")
+    """Those of them that can condense long chats are asked to; the others get a window."""
+    betas: tuple[Literal["compact-2026-09-04", "compact-2026-01-12"], ...] = ("compact-2026-09-04",)
+    """Compaction on demand, or at a threshold (at least 50,000 tokens); none at all: windows only."""
+    compact_from: int = Field(default=8000, ge=2000, le=900_000)
+    """Tokens, beside the newest messages, from which on a chat is condensed."""
+
+    @field_validator("compaction_models", "betas", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return listed(value)
 
     @field_validator("api_key")
     @classmethod
@@ -162,6 +216,7 @@ class OllamaModels(_Section):
     chat: str | None = None
     """None takes the first installed model that can chat."""
     small: str | None = None
+    smart: str | None = None
     num_ctx: int = Field(default=8192, ge=2048, le=1_048_576)
 
 
@@ -171,21 +226,48 @@ class BuiltinModels(_Section):
 
 class Model(_Section):
     provider: Literal["auto", "anthropic", "ollama", "builtin"] = "auto"
+    fallback: tuple[Literal["anthropic", "ollama", "builtin"], ...] = ()
+    """Who answers, in this order, while the provider does not."""
+    trivial_to_small: bool = False
+    advisor_calls: int = Field(default=1, ge=0, le=5)
+    """In one answer, at most."""
+    prices: Path | None = None
     anthropic: AnthropicModels = AnthropicModels()
     ollama: OllamaModels = OllamaModels()
     builtin: BuiltinModels = BuiltinModels()
 
 
+    @field_validator("fallback", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return listed(value)
+
+
+class Budget(_Section):
+    """US dollars of a day in the tenant's time zone; inf = no limit."""
+
+    per_user_daily_usd: float = Field(default=5.0, ge=0)
+    background_daily_usd: float = Field(default=1.0, ge=0)
+    advisor_daily_usd: float = Field(default=1.0, ge=0)
+    """Of one person, within their own."""
+    messages_per_minute: int = Field(default=20, ge=1, le=1000)
+
+
 class Embedding(_Section):
-    provider: Literal["auto", "builtin", "ollama"] = "auto"
+    provider: Literal["auto", "builtin", "ollama", "tei"] = "auto"
     model: str = "nomic-embed-text"
     url: str | None = None
-    """None takes model.ollama.host."""
+    """Of the server; None takes model.ollama.host, for Ollama."""
+    query_prefix: str | None = None
+    """What the model wants before a question and before a document; None takes what is known of it."""
+    document_prefix: str | None = None
 
 
 class MemorySection(_Section):
     window: int = Field(default=12, ge=2, le=200)
     window_max: int = Field(default=24, ge=2, le=400)
+    ephemeral_ttl: int = Field(default=4, ge=3, le=5)
+    """Turns in a row that do not touch the open piece of work before it is closed."""
     recall_sessions: int = Field(default=3, ge=0, le=10)
     facts_budget: int = Field(default=6000, ge=500, le=100_000)
     """Characters of facts that go into every prompt."""
@@ -197,15 +279,114 @@ class MemorySection(_Section):
         return self
 
 
+class Web(_Section):
+    enabled: bool = False
+    trusted_proxy: tuple[str, ...] = ()
+    """Addresses or networks whose word on client and scheme counts."""
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    listen: str = "127.0.0.1:8080"
+    url: str | None = None
+    """What people's browsers call it; None: as it listens."""
+    secret: SecretStr | None = None
+    """Another one logs everybody out."""
+
+    @field_validator("trusted_proxy", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return [word for each in value.split(",") if (word := each.strip())] if isinstance(value, str) else value
+
+    @field_validator("trusted_proxy")
+    @classmethod
+    def _networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for each in value:
+            try:
+                ip_network(each)
+            except ValueError as error:
+                raise ValueError(f'{each!r} must be an address or a network, such as "127.0.0.1"') from error
+        return value
+
+    @field_validator("listen")
+    @classmethod
+    def _listens(cls, value: str, info: ValidationInfo) -> str:
+        found = LISTEN.match(value)
+        if not found or not 0 <= int(found[2]) < 65536:  # noqa: PLR2004 - TCP's own bound; 0 takes a free port
+            raise ValueError('must be an address and a port, such as "127.0.0.1:8080"')
+        is_safe = info.data.get("trusted_proxy") or info.data.get("tls_certificate")
+        if info.data.get("enabled") and not _is_loopback(found[1]) and not is_safe:
+            raise ValueError(
+                f"{found[1]} can be reached from other machines, and links and sessions would cross the network for "
+                "anybody to read. Listen on 127.0.0.1 behind a proxy that ends TLS; or set web.trusted_proxy to that "
+                "proxy's address, or web.tls_certificate and web.tls_key"
+            )
+        return value
+
+    @field_validator("url")
+    @classmethod
+    def _root(cls, value: str | None) -> str | None:
+        value = _address(value)
+        return value.rstrip("/") if value else None
+
+    @model_validator(mode="after")
+    def _tls_is_whole(self) -> Self:
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key belong together")
+        return self
+
+    @property
+    def address(self) -> str:
+        """What people's browsers call it, without a slash at its end."""
+        scheme = "https" if self.tls_certificate else "http"
+        return self.url or f"{scheme}://{self.listen}"
+
+    @property
+    def is_local(self) -> bool:
+        """Only this machine's browsers find it."""
+        return self.url is None and _is_loopback(self.listen.rpartition(":")[0])
+
+
+class TelemetrySection(_Section):
+    retention_days: int = Field(default=90, ge=1, le=3650)
+    cleanup: str = "03:30"
+    """By the tenant's clock."""
+
+    @field_validator("cleanup")
+    @classmethod
+    def _time_of_day(cls, value: str) -> str:
+        if not TIME_OF_DAY.match(value):
+            raise ValueError('must be a time of day, such as "03:30"')
+        return value
+
+
+Days = Annotated[int, Field(ge=1, le=3650)]
+
+
+class RetentionSection(_Section):
+    """Days after which what is of no use any more goes; None keeps it for ever."""
+
+    messages_days: Days | None = None
+    working_output_days: Days | None = None
+    summaries_days: Days | None = None
+    inbox_days: Days = 14
+    """Update ids are recognised for so long; a transport may start them anew after a quiet week."""
+    outbox_days: Days = 14
+    backups_days: Days = 7
+
+
 class Settings(_Section):
     """All of it. `load` builds it from the file and the environment."""
 
     tenant: Tenant = Tenant()
     access: Access = Access()
     telegram: Telegram = Telegram()
+    matrix: Matrix = Matrix()
     model: Model = Model()
     embedding: Embedding = Embedding()
     memory: MemorySection = MemorySection()
+    budget: Budget = Budget()
+    web: Web = Web()
+    telemetry: TelemetrySection = TelemetrySection()
+    retention: RetentionSection = RetentionSection()
 
     _file: Path | None = PrivateAttr(default=None)
 
@@ -326,6 +507,13 @@ def _said(kind: str, message: str) -> str:
     if kind == "value_error":
         return message.removeprefix("Value error, ") + "."
     return f"{message}. {_COMPARE}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _address(value: str | None) -> str | None:

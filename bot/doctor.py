@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from bot.checks import Wrong, data, parts
+from bot.checks.matrix import matrix
 from bot.config import Settings
 from bot.lock import Owner, owner_of
 from memory.types import Health
@@ -41,6 +42,7 @@ async def examine(settings: Settings, *, seconds: float = ALL_SECONDS) -> list[H
         "embedder": parts.embedder,
         "model": parts.model,
         "telegram": parts.telegram,
+        "matrix": matrix,
         "clock": parts.clock,
         "disk": data.disk,
     }
@@ -80,7 +82,9 @@ def _late(name: str, seconds: float) -> Health:
 async def _configuration(settings: Settings, _owner: Owner | None) -> str:
     if settings.file is None:
         return "no file: defaults and environment"
-    secrets = (settings.telegram.token, settings.telegram.webhook_secret, settings.model.anthropic.api_key)
+    telegram, matrix_ = settings.telegram, settings.matrix
+    secrets = (telegram.token, telegram.webhook_secret, matrix_.password, matrix_.access_token)
+    secrets += (settings.model.anthropic.api_key,)
     if any(secrets) and settings.file.stat().st_mode & 0o007:
         return f"{settings.file}, valid, but anybody on this machine can read it: chmod 600 {settings.file}"
     return f"{settings.file}, valid"

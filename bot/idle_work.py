@@ -26,6 +26,8 @@ async def close_idle_work(database: Database, clock: Clock, is_busy: Callable[[P
             continue
         state = idle.state
         async with database.write() as connection:
+            if is_busy(place) or await working.load(connection, state.session_id) != state:
+                continue  # somebody has come back to it while we looked
             user = await people.by_id(connection, state.user_id)
             say = phrases(user.reads if user else "en")
             events: list[Event] = [Wipe(state.session_id, say("work-stub"))]

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
-from bot.app import database_path, make_memory, open_database
+from bot.app import ages, database_path, make_memory, open_database
 from bot.config import ConfigError, Settings
 from bot.embedders.builtin import UseEmbedder
 from bot.errors import CommandError
@@ -24,6 +24,7 @@ from handlers.types import Notice, Place
 from memory.instants import SystemClock, to_ms
 from memory.memory import Memory
 from memory.ports import Embedder, EmbedderError
+from memory.retention import Counts
 from memory.storage import people
 from memory.storage.database import Database
 from memory.storage.migrate import HEAD
@@ -37,7 +38,7 @@ Progress = Callable[[int, int], None]
 
 async def approve(settings: Settings, code: str) -> User:
     """Let in the stranger who showed this code, and tell them. Works beside a running Merk."""
-    async with _beside(settings) as database:
+    async with beside(settings) as database:
         now = to_ms(SystemClock().now())
         async with database.write() as connection:
             pairing = await people.take_pairing(connection, code.strip().upper(), now)
@@ -51,7 +52,7 @@ async def approve(settings: Settings, code: str) -> User:
 
 async def export(settings: Settings, identity: str, target: Path) -> tuple[Path, Path]:
     """Write everything of one person, for machines (JSON) and for people (Markdown). Works beside a running Merk."""
-    async with _beside(settings) as database, _memory(settings, database, UseEmbedder()) as memory:
+    async with beside(settings) as database, _memory(settings, database, UseEmbedder()) as memory:
         data = await memory.export(await _user_id(database, identity))
     name = "merk-export-" + re.sub(r"[^A-Za-z0-9.-]+", "-", identity)
     as_json, as_markdown = target / f"{name}.json", target / f"{name}.md"
@@ -62,6 +63,21 @@ async def export(settings: Settings, identity: str, target: Path) -> tuple[Path,
     except OSError as error:
         raise CommandError(f"{target} cannot be written ({error.strerror}). Name another folder with --to.") from error
     return as_json, as_markdown
+
+
+async def retain(settings: Settings, *, dry_run: bool) -> Counts:
+    """Delete what is too old; or count it, beside a running Merk. Raises `LockedError`."""
+    if dry_run:
+        async with beside(settings) as database, _memory(settings, database, UseEmbedder()) as memory:
+            return await memory.retention(ages(settings)).count()
+    with own(settings.tenant.data_dir, "retention"):
+        async with _alone(settings) as database:
+            embedder = await _embedder_or_none(settings)
+            async with _memory(settings, database, embedder) as memory:
+                await memory.open()
+                counts = await memory.retention(ages(settings)).run(settings.tenant.timezone)
+                await memory.finish_forgetting()
+    return counts
 
 
 async def erase(settings: Settings, identity: str | None, agree: Agree) -> tuple[str, bool]:
@@ -104,7 +120,7 @@ async def _alone(settings: Settings) -> AsyncGenerator[Database, None]:
 
 
 @asynccontextmanager
-async def _beside(settings: Settings) -> AsyncGenerator[Database, None]:
+async def beside(settings: Settings) -> AsyncGenerator[Database, None]:
     """The database, beside whoever owns it; its schema is changed only where nobody does."""
     path = _check_there(settings)
     if not _is_current(path):

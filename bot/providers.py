@@ -1,12 +1,12 @@
 """Which model and which embedder serve this tenant: `auto` takes the best that is there, and says which."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
 
-from bot.config import ConfigError, Settings
+from bot.config import ConfigError, Embedding, Settings
 from memory.ports import Embedder, EmbedderError, LanguageModel, ModelError, Tier
 
 log = structlog.get_logger(__name__)
@@ -24,6 +24,8 @@ class Chosen:
     model: LanguageModel
     said: str
     provider: str
+    has_advisor: bool = False
+    """There is a stronger model than the one that answers."""
 
 
 async def choose_model(settings: Settings, progress: Progress, *, download: bool = True) -> Chosen:
@@ -64,17 +66,63 @@ def _anthropic(settings: Settings) -> Chosen:
     from bot.models.anthropic import AnthropicModel  # noqa: PLC0415 - an SDK of 40 MB, only where it serves
 
     section = settings.model.anthropic
-    models = {Tier.DEFAULT: section.default, Tier.SMART: section.smart, Tier.SMALL: section.small}
-    model = AnthropicModel(api_key=claude_key(settings), base_url=section.base_url, models=models)
-    return Chosen(model, f"Model: Claude ({section.default}).", "anthropic")
+    models = {
+        Tier.DEFAULT: section.default,
+        Tier.SMART: section.smart,
+        Tier.SMALL: section.small,
+        Tier.ADVISOR: section.advisor or section.smart,
+    }
+    model = AnthropicModel(
+        api_key=claude_key(settings),
+        base_url=section.base_url,
+        models=models,
+        compaction_models=section.compaction_models,
+        betas=section.betas,
+        threshold=section.compact_from,
+    )
+    has_advisor = models[Tier.ADVISOR] != section.default
+    return Chosen(model, f"Model: Claude ({section.default}).", "anthropic", has_advisor)
 
 
-async def _ollama(settings: Settings) -> Chosen | None:
+async def with_fallbacks(settings: Settings, chosen: Chosen, progress: Progress) -> Chosen:
+    """Put those behind a model that answer while it does not. Raises `ConfigError` as `choose_model` does."""
+    from bot.models.fallback import FallbackModel, Provider  # noqa: PLC0415 - only where it serves
+
+    names = [name for name in dict.fromkeys(settings.model.fallback) if name != chosen.provider]
+    found = [chosen]
+    for name in names:
+        match name:
+            case "anthropic":
+                found.append(_anthropic(settings))
+            case "ollama":
+                found.append(await _ollama(settings, must_answer=False) or _missing(name))
+            case _:
+                found.append(await _builtin(settings, progress, download=True))
+    standing_in = [each for each in found[1:] if each.provider != "none"]
+    if not standing_in:
+        return chosen
+    providers = [Provider(each.provider, _SAID.get(each.provider, ""), each.model) for each in (chosen, *standing_in)]
+    listed = ", ".join(provider.said for provider in providers[1:])
+    return replace(chosen, model=FallbackModel(providers), said=f"{chosen.said} While it is down: {listed}.")
+
+
+_SAID = {"anthropic": "Claude", "ollama": "Ollama", "builtin": "the built-in model", "none": "no model"}
+
+
+def _missing(name: str) -> Chosen:
+    from bot.models.none import NoModel  # noqa: PLC0415 - only where it serves
+
+    log.warning("providers.no_fallback", provider=name)
+    return Chosen(NoModel(f"{name} did not answer at the start"), "", "none")
+
+
+async def _ollama(settings: Settings, *, must_answer: bool = True) -> Chosen | None:
+    """None where it does not answer; without `must_answer` a configured model is taken on trust."""
     from bot.models.ollama import OllamaModel, find_ollama, installed_models  # noqa: PLC0415 - only where it serves
 
     section = settings.model.ollama
     host = await find_ollama(section.host)
-    if host is None:
+    if host is None and (must_answer or section.chat is None):
         return None
     name = section.chat
     if name is None:
@@ -86,9 +134,10 @@ async def _ollama(settings: Settings) -> Chosen | None:
         name = next((model for model in installed if not _embeds(model)), None)
     if name is None:
         return None
-    models = {Tier.DEFAULT: name, Tier.SMART: name, Tier.SMALL: section.small or name}
-    model = OllamaModel(host=host, models=models, num_ctx=section.num_ctx)
-    return Chosen(model, f"Model: {name} on Ollama.", "ollama")
+    smart = section.smart or name
+    models = {Tier.DEFAULT: name, Tier.SMART: smart, Tier.SMALL: section.small or name, Tier.ADVISOR: smart}
+    model = OllamaModel(host=host or section.host, models=models, num_ctx=section.num_ctx)
+    return Chosen(model, f"Model: {name} on Ollama.", "ollama", has_advisor=smart != name)
 
 
 async def _builtin(settings: Settings, progress: Progress, *, download: bool) -> Chosen:
@@ -114,12 +163,32 @@ async def _builtin(settings: Settings, progress: Progress, *, download: bool) ->
     return Chosen(BuiltinModel(path), said, "builtin")
 
 
+async def _tei(section: Embedding) -> Embedder:
+    from bot.embedders.tei import TeiEmbedder  # noqa: PLC0415 - only where it serves
+
+    if section.url is None:
+        raise ConfigError('embedding.url is missing: name the TEI server, for example "http://127.0.0.1:8080".')
+    embedder = TeiEmbedder(
+        section.url, query_prefix=section.query_prefix or "", document_prefix=section.document_prefix or ""
+    )
+    try:
+        await embedder.open()
+    except EmbedderError as error:
+        await embedder.close()
+        raise ConfigError(
+            f'embedding.provider: {error}. Mend that, or set embedding.provider = "builtin".'
+        ) from error
+    return embedder
+
+
 async def choose_embedder(settings: Settings) -> Embedder:
     """Take the configured embedder; `auto`: an Ollama that has the model, else the built-in one.
 
-    Raises `ConfigError` when Ollama is named and does not answer.
+    Raises `ConfigError` when Ollama or TEI is named and does not answer.
     """
     section = settings.embedding
+    if section.provider == "tei":
+        return await _tei(section)
     host = section.url or settings.model.ollama.host
     if section.provider in ("auto", "ollama"):
         from bot.embedders.ollama import OllamaEmbedder  # noqa: PLC0415 - only where it serves
@@ -132,7 +201,12 @@ async def choose_embedder(settings: Settings) -> Embedder:
             log.warning("providers.ollama_failed", failure=error.failure)
             installed = ()
         if section.provider == "ollama" or any(section.model in (name, name.split(":")[0]) for name in installed):
-            embedder = OllamaEmbedder(host=found or host, model=section.model)
+            embedder = OllamaEmbedder(
+                host=found or host,
+                model=section.model,
+                query_prefix=section.query_prefix,
+                document_prefix=section.document_prefix,
+            )
             try:
                 await embedder.open()
             except EmbedderError as error:

@@ -4,8 +4,10 @@ Rule: health is the age of the last contact, not a living process (pitfall P40).
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 from bot.transports.base import Transport
+from memory import telemetry
 from memory.instants import to_ms
 from memory.ports import Clock
 from memory.storage import kept
@@ -26,5 +28,9 @@ async def note_pulse(database: Database, clock: Clock, transports: Iterable[Tran
     async with database.write() as connection:
         for transport in transports:
             age = transport.last_contact()
+            before: dict[str, Any] = await kept.load(connection, key_of(transport.name)) or {}
+            if transport.problem and not before.get("problem"):
+                fault = telemetry.TransportFault(transport=telemetry.code(transport.name), fault="not_receiving")
+                await telemetry.record(connection, fault, now)
             value = {"at": None if age is None else now / 1000 - age, "problem": transport.problem}
             await kept.put(connection, key_of(transport.name), value, now)

@@ -3,63 +3,66 @@
 import asyncio
 import os
 import signal
+from typing import TYPE_CHECKING
 
 import structlog
 
 from bot import logs
 from bot.app import App, make_memory, open_database
-from bot.config import ConfigError, Settings
+from bot.config import Settings
 from bot.lock import own
-from bot.providers import choose_embedder, choose_model
-from bot.transports.base import Transport
-from bot.transports.telegram.transport import TelegramTransport
-from bot.transports.telegram.webhook import WebhookSettings
-from handlers.commands import menu
+from bot.networks import make_transports
+from bot.providers import choose_embedder, choose_model, with_fallbacks
 from memory.instants import SystemClock
-from memory.ports import Clock
+
+if TYPE_CHECKING:
+    from bot.web.server import WebServer
 
 log = structlog.get_logger(__name__)
 
 
 async def serve(settings: Settings) -> None:
     """Serve until told to stop. Raises `ConfigError` and `LockedError`."""
-    if settings.telegram.token is None:
+    if settings.telegram.token is None and settings.matrix.homeserver is None:
         raise settings.missing("telegram.token", "There is nobody to serve. Run `merk init`, or try `merk chat`.")
     logs.configure(level=os.environ.get("MERK_LOG", "INFO"))
     clock = SystemClock()
     with own(settings.tenant.data_dir, "run"):
         database = await open_database(settings, clock)
         # one after the other: an import on the loop would hide an Ollama that answers within half a second
-        chosen = await choose_model(settings, lambda _done, _all: None)
+        chosen = await choose_model(settings, _unseen)
+        chosen = await with_fallbacks(settings, chosen, _unseen)
         embedder = await choose_embedder(settings)
         log.info("serve.model", said=chosen.said)
         log.info("serve.embedder", name=embedder.name)
+        transports = make_transports(settings, clock, database)
         memory = make_memory(settings, clock, database, chosen, embedder)
-        app = App(settings, database, memory, chosen, _transports(settings, clock), clock)
+        app = App(settings, database, memory, chosen, transports, clock)
         await app.start()
+        web = await _open_web(app, chosen.provider)
         log.info("serve.started")
         await _told_to_stop()
+        if web is not None:
+            await web.stop()
         await app.stop()
         await memory.close()
         await chosen.model.close()
         await database.close()
 
 
-def _transports(settings: Settings, clock: Clock) -> list[Transport]:
-    section = settings.telegram
-    assert section.token is not None
-    webhook = None
-    if section.mode == "webhook":
-        assert section.webhook_url is not None
-        assert section.webhook_secret is not None
-        host, _, port = section.webhook_listen.rpartition(":")
-        webhook = WebhookSettings(section.webhook_url, section.webhook_secret.get_secret_value(), host, int(port))
-    try:
-        return [
-            TelegramTransport(section.token.get_secret_value(), clock, menu, base_url=section.base_url, webhook=webhook)
-        ]
-    except ValueError as error:
-        raise ConfigError(str(error)) from error
+def _unseen(_done: int, _all: int) -> None:
+    """Nobody watches a download here."""
+
+
+async def _open_web(app: App, provider: str) -> "WebServer | None":
+    if not app.settings.web.enabled:
+        return None
+    from bot.web.inside import Inside  # noqa: PLC0415 - who has no dashboard does not load its libraries
+    from bot.web.server import WebServer  # noqa: PLC0415 - as above
+
+    server = WebServer(Inside(app.settings, app.database, app.clock, app.memory, app.transports, provider))
+    await server.start()
+    return server
 
 
 async def _told_to_stop() -> None:

@@ -118,16 +118,19 @@ def stub(name: str, outcome: Outcome) -> dict[str, Any]:
     return {"tool": name, "outcome": "failed" if outcome.is_error else "done"}
 
 
-async def _run(
-    tool: Tool | None, call: Call, name: str, at: int, *, before: int, used: list[Used]
-) -> Outcome:
+async def _run(tool: Tool | None, call: Call, name: str, at: int, *, before: int, used: list[Used]) -> Outcome:
     """`before` counts the calls of the same tool earlier in the answer."""
     if tool is None:
         return Outcome(f"There is no tool {name}.", is_error=True)
     if tool.most is not None and before >= tool.most:
         return Outcome(f"{name} may be called {tool.most} times in one answer, no more.", is_error=True)
     if tool.asks(call.request):
-        return _park(tool, call, at)
+        try:
+            return _park(tool, call, at)
+        except Exception:
+            # as with a call that runs: one tool must not take the answer down
+            log.exception("calls.tool_failed", tool=tool.spec.name)
+            return Outcome("The tool failed.", is_error=True)
     return await run_one(tool, call, used)
 
 

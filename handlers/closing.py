@@ -18,10 +18,10 @@ def ask(say: Phrases) -> Card:
 
 
 def line(say: Phrases, state: SessionState, why: str) -> str:
-    """What was closed, why, and how to take it up again."""
+    """What was closed, why, and how to take it up again, where the work says that something of it is saved."""
     reopen = f"work-reopen-{state.tool}"
     said = say(f"work-closed-{why}", title=state.title)
-    return f"{said} {say(reopen)}" if reopen in say else said
+    return f"{said} {say(reopen)}" if state.data.get("saved", True) and reopen in say else said
 
 
 def note(state: SessionState, shown: int) -> str:

@@ -17,6 +17,7 @@ from handlers.types import (
     Event,
     Handled,
     Handler,
+    Happened,
     Incoming,
     Notice,
     Place,
@@ -27,11 +28,12 @@ from handlers.types import (
 )
 from memory.instants import to_ms
 from memory.ports import Clock
-from memory.storage import awaiting, confirmations, people, sessions
+from memory.storage import awaiting, confirmations, members, people, sessions
 from memory.storage import log as message_log
 from memory.storage.database import Database
 from memory.storage.people import Pairing
-from memory.types import Audience, FactRefused, Session, User
+from memory.telemetry import TurnFailed
+from memory.types import Audience, FactRefused, Role, Session, User
 
 log = structlog.get_logger(__name__)
 
@@ -77,9 +79,9 @@ class Dispatcher:
         self._edited = edited
 
     def is_urgent(self, incoming: Incoming) -> bool:
-        """What does not wait in line: a press, and commands such as /stop."""
+        """What does not wait in line: most presses, and commands such as /stop."""
         if incoming.press:
-            return True
+            return not incoming.press.waits
         where = route(incoming, self._commands)
         return where.kind == "command" and self._commands[where.name].is_urgent
 
@@ -88,6 +90,8 @@ class Dispatcher:
         say = phrases(incoming.sender.language or self._default_language)
         try:
             known = await self._look_up(incoming)
+            if incoming.chat_kind == "user" and known.chat is not None:
+                await self._note_present(known.chat, incoming.sender.identity)
             user, verdict = await self._meet(incoming, known.user)
             if verdict is not Verdict.ADMIT or user is None:
                 return Handled(self._guarded(self._turn_away(incoming, verdict, say), say))
@@ -98,7 +102,7 @@ class Dispatcher:
             if attempt > INTERRUPTED_TRIES:
                 return Handled(self._interrupted(request), user.id, request.session.id)
             request, handler = await self._choose(request)
-            return Handled(self._guarded(handler(request), say), user.id, request.session.id)
+            return Handled(self._guarded(handler(request), say, request), user.id, request.session.id)
         except UserError as error:
             return Handled(_one(Notice(str(error), brief=True)))
         except Exception:
@@ -113,6 +117,15 @@ class Dispatcher:
             user = await people.find(connection, incoming.sender.identity)
             chat, session = await sessions.look_up(connection, place.transport, place.chat, place.thread)
         return _Known(user, chat, session)
+
+    async def _note_present(self, chat: int, identity: str) -> None:
+        """Whoever writes in a group is in it, known or not: what may be shown there depends on it."""
+        now = to_ms(self._clock.now())
+        async with self._database.read() as connection:
+            is_noted = await members.is_noted(connection, chat, identity, now)
+        if not is_noted:
+            async with self._database.write() as connection:
+                await members.note(connection, chat, identity, now)
 
     async def _meet(self, incoming: Incoming, user: User | None) -> tuple[User | None, Verdict]:
         sender = incoming.sender
@@ -178,8 +191,9 @@ class Dispatcher:
     async def _open(self, incoming: Incoming, user: User, say: Phrases, known: _Known) -> Request:
         place = incoming.place
         now = to_ms(self._clock.now())
-        chat, session = known.chat, known.session
-        if chat is None or session is None:
+        chat, session, in_private = known.chat, known.session, incoming.chat_kind == "ai"
+        # a room in which others came to read along is another audience: what was said in private stays out of it
+        if chat is None or session is None or session.owner != Audience(user.id, chat, in_private).owner:
             async with self._database.write() as connection:
                 chat = await sessions.ensure_chat(
                     connection,
@@ -189,10 +203,13 @@ class Dispatcher:
                     title=incoming.chat_title,
                     now=now,
                 )
-                audience = Audience(user.id, chat, incoming.chat_kind == "ai")
+                if incoming.chat_kind == "user":
+                    await members.note(connection, chat, incoming.sender.identity, now)
+                audience = Audience(user.id, chat, in_private)
                 session = await sessions.current(connection, chat, place.thread)
-                session = session or await sessions.start(connection, audience, place.thread, now=now)
-        return Request(incoming, user, Audience(user.id, chat, incoming.chat_kind == "ai"), session, session, say)
+                if session is None or session.owner != audience.owner:
+                    session = await sessions.start(connection, audience, place.thread, now=now)
+        return Request(incoming, user, Audience(user.id, chat, in_private), session, session, say)
 
     async def _interrupted(self, request: Request) -> Reply:
         """The program went down with this several times: from now on only the person starts it again."""
@@ -201,7 +218,7 @@ class Dispatcher:
         if message is None:
             yield Notice(request.say("interrupted-resend"))
         else:
-            again = Button(request.say("answer-again"), "answer_again", {"message_id": message.id})
+            again = Button(request.say("answer-again"), "answer_again", {"message_id": message.id}, waits=True)
             yield Card(request.say("interrupted"), ((again,),))
 
     # --- what for ---
@@ -215,6 +232,8 @@ class Dispatcher:
                 return request, self._edited
             case "command":
                 command = self._commands[where.name]
+                if command.for_owners and request.user.role is not Role.OWNER:
+                    raise UserError(request.say("owners-only"))
                 return replace(request, args=where.args), command.handle
             case "unknown_command" if request.incoming.chat_kind == "user":
                 return request, _ignore  # somebody else's bot may know it
@@ -233,7 +252,8 @@ class Dispatcher:
             if pending.user_id != request.user.id:
                 raise UserError(request.say("press-not-yours"))
             if not await confirmations.claim(connection, pending, request.incoming.inbox_ids[0]):
-                raise UserError(request.say("press-again"))
+                told = f"press-again-{pending.claimed_action}"
+                raise UserError(request.say(told if told in request.say else "press-again"))
             session = await sessions.by_id(connection, pending.session_id) if pending.session_id else None
         return replace(request, data=pending.data, session=session or request.session), self._buttons[pending.action]
 
@@ -251,7 +271,7 @@ class Dispatcher:
 
     # --- the one error boundary ---
 
-    async def _guarded(self, reply: Reply, say: Phrases) -> Reply:
+    async def _guarded(self, reply: Reply, say: Phrases, request: Request | None = None) -> Reply:
         try:
             async with aclosing(reply) as events:
                 async for event in events:
@@ -263,6 +283,8 @@ class Dispatcher:
         except Exception:
             log.exception("dispatcher.handler_failed")
             yield Notice(say("bug"))
+            if request is not None:
+                yield Happened(TurnFailed(user_id=request.user.id, session_id=request.session.id, failure="bug"))
 
 
 async def _ignore(_request: Request) -> Reply:

@@ -42,9 +42,9 @@ def put(request: Request, work: Work, text: str, *, title: str = "", new: bool =
         raise UserError(request.say("draft-empty"))
     _check_length(request, text)
     if new or not work.holds(TOOL):
-        work.open(TOOL, title or shorten(text, TITLE_LENGTH), version=0)
+        work.open(TOOL, title or shorten(text, TITLE_LENGTH), version=0, saved=False)
     number = newest(work) + 1
-    work.change(title=title or None, step=f"draft {number}", version=number)
+    work.change(title=title or None, step=f"draft {number}", version=number, goes_on=False)
     show(request, work, number, text)
     return number
 
@@ -85,7 +85,7 @@ async def keep(request: Request, work: Work, name: str, number: int | None = Non
         raise UserError(request.say("draft-version-gone", number=number))
     was_kept = work.state.data.get("kept") == number
     title = work.state.title
-    work.change(kept=number)
+    work.change(kept=number, saved=True)
     work.complete(request.say("draft-achieved", title=title))
     return None if was_kept else _kept_card(request, name, Kept(title, text))
 

@@ -19,7 +19,7 @@ def edited(database: Database) -> Handler:
             text = utterances.edited(message, incoming.ref, incoming.text) if message.role == "user" else None
             if text is not None:
                 data = {"message_id": message.id, "text": text}
-                again = Button(request.say("answer-again"), "answer_again", data)
+                again = Button(request.say("answer-again"), "answer_again", data, waits=True)
                 yield Card(request.say("edited"), ((again, Button(request.say("no"), "leave")),))
                 return
 

@@ -85,6 +85,7 @@ def receipt_lines(say: Phrases, receipt: Receipt) -> str:
     if receipt.vectors:
         lines.append(say("receipt-vectors", n=receipt.vectors))
     lines += [say("receipt-backup", backup=backup) for backup in receipt.backups]
+    lines += [say(f"receipt-still-{where}") for where in receipt.still_said]
     if receipt.unfinished:
         lines.append(say("receipt-unfinished"))
     return "\n".join([say("receipt"), *(f"• {line}" for line in lines)]) if lines else say("receipt-nothing")

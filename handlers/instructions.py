@@ -7,6 +7,7 @@ its number on that card.
 from dataclasses import dataclass
 from typing import Literal
 
+from handlers import waiting
 from handlers.diffs import difference
 from handlers.facts import shorten
 from handlers.pages import day
@@ -190,6 +191,8 @@ def proposed(works: Works) -> Handler:
     async def handle(request: Request) -> Reply:
         of = whose(request, request.data["whose"])
         work = await works.load(request)
+        if len(request.incoming.text) > instructions.MAX_LENGTH:  # it is refused, and the shorter one comes next
+            await waiting.ask(works.database, works.clock, request, "change_instructions", request.data)
         await propose(works, request, work, of, request.incoming.text)
         for event in work.events():
             yield event

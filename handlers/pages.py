@@ -1,17 +1,21 @@
 """Lists on a phone: a page of memory, a page of chats, each with buttons to go on."""
 
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
-from babel.dates import format_date
+from babel.dates import format_date, format_datetime
 
 from handlers.facts import shorten
 from handlers.types import Button, Card, Request
+from handlers.work import Works
 from memory.memory import Memory
-from memory.storage import sessions
+from memory.storage import log, sessions
 from memory.storage.database import Database
-from memory.types import Session
+from memory.types import Message, Session
 
 PER_PAGE = 6
+SAID_PER_PAGE = 10
+SAID_LENGTH = 240
 
 
 async def memory_page(memory: Memory, request: Request, *, query: str, page: int, replaces: str | None = None) -> Card:
@@ -44,6 +48,29 @@ async def chats_page(database: Database, request: Request, *, page: int, replace
     ]
     rows += _turn_pages(request, "chats_page", page, page + 2 if has_more else page + 1, {})
     return Card(say("chats"), tuple(rows), replaces)
+
+
+async def history_page(works: Works, request: Request, *, page: int, replaces: str | None = None) -> Card:
+    """What was said in this session, working output marked as such. Page 0 is the newest; each reads downwards."""
+    say, session = request.say, request.session
+    async with works.database.read() as connection:
+        found = await log.page(connection, session.id, offset=page * SAID_PER_PAGE, limit=SAID_PER_PAGE + 1)
+    if not found:
+        return Card(say("history-empty"), replaces=replaces)
+    zone = ZoneInfo(request.user.timezone or works.timezone)
+    shown = [_said(request, message, zone) for message in reversed(found[:SAID_PER_PAGE])]
+    pages = page + 2 if len(found) > SAID_PER_PAGE else page + 1
+    rows = _turn_pages(request, "history_page", page, pages, {})
+    rows.append((Button(say("export"), "export_chat", {"id": session.id}),))
+    return Card(
+        "\n\n".join([say("history", title=session.title or say("chat-untitled")), *shown]), tuple(rows), replaces
+    )
+
+
+def _said(request: Request, message: Message, zone: ZoneInfo) -> str:
+    at = format_datetime(message.created_at, "short", tzinfo=zone, locale=request.say.language)
+    note = f" · {request.say('working-output')}" if message.is_working else ""
+    return f"{message.speaker}, {at}{note}\n{shorten(message.text, SAID_LENGTH)}"
 
 
 def session_label(request: Request, session: Session) -> str:

@@ -5,12 +5,13 @@ changes from turn to turn (what others said, recalled chats, the clock) goes int
 """
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
-from memory.ports import ChatMessage, ModelRequest, ModelTraits, TextBlock, ToolCall, ToolResult, ToolSpec
-from memory.types import Fact, Message, Recall
+from memory.kinds.observations.observation import mark
+from memory.ports import ChatMessage, Compacted, ModelRequest, ModelTraits, TextBlock, ToolCall, ToolResult, ToolSpec
+from memory.types import Fact, Message, Noticed, Recall, Recollection
 
 MAX_ANSWER_TOKENS = 8192
 
@@ -27,10 +28,31 @@ WITH_TOOLS = """
 When the person asks you to keep something in mind, call remember_fact with one short sentence in their language and \
 in their own words. When they ask you to forget something, call forget_fact. Never claim that something was \
 saved or forgotten unless the tool's result says so; the person sees the tools' own cards, so do not repeat them at \
-length. Do not store anything that the person did not ask to be kept."""
+length. Do not store anything that the person did not ask to be kept.
+
+Tools that make drafts, previews and lists show them to the person on cards of their own: never repeat their text in \
+your answer, say in a sentence what changed. While a piece of work is open, the tools hold its newest state: read it \
+with read_work before you change it, do not rely on memory. A call that waits for the person's tap is not done yet."""
 
 WITHOUT_TOOLS = """
-You cannot store or delete anything yourself. When the person asks for it, tell them to type /remember or /forget."""
+You cannot store or delete anything yourself, nor set a reminder. When the person asks for it, tell them to type \
+/remember, /forget or /remind."""
+
+CITING = (
+    "(Where your answer uses something that was noticed, put its mark right after that sentence, letter by letter. "
+    "The marks are taken out before the person sees them.)"
+)
+
+OUTCOMES = {
+    "done": "done",
+    "failed": "failed",
+    "waiting": "not done: the person has not allowed it yet",
+    "allowed": "done, after the person allowed it",
+    "broken": "failed, after the person allowed it",
+    "denied": "not done: the person said no",
+    "expired": "not done: the person did not answer in time",
+}
+"""What stays of a call in the history, by how it ended."""
 
 SMALL_PERSONA = "You are {name}, a friendly and helpful assistant. Answer briefly and truthfully."
 
@@ -42,7 +64,7 @@ class Situation:
     name: str
     """What the assistant is called."""
     now: datetime
-    """In the tenant's time zone."""
+    """In the person's time zone."""
     is_private: bool
     history: Sequence[Message]
     """Durable messages before the newest, oldest first, already cut to the window."""
@@ -50,6 +72,14 @@ class Situation:
     recall: Recall
     earlier: str = ""
     """The summary that stands in for what fell out of the window."""
+    work: str = ""
+    """A note of the open piece of work."""
+    persona: str = ""
+    """What the owners put in the place of the built-in character."""
+    instructions: str = ""
+    """The asker's own standing instructions."""
+    compacted: Compacted | None = None
+    """What stands for all that was said before `history`, made by the model's provider."""
 
 
 def window_start(count: int, window: int, window_max: int) -> int:
@@ -68,44 +98,84 @@ def build(situation: Situation, traits: ModelTraits, tools: Sequence[ToolSpec]) 
         return _build_small(situation)
     offered = tuple(sorted(tools, key=lambda tool: tool.name)) if traits.can_call_tools else ()
     persona = PERSONA.format(name=situation.name, tools=WITH_TOOLS if offered else WITHOUT_TOOLS)
+    if situation.persona:
+        persona += f"\n\nYour character, as your owner set it:\n{situation.persona}"
+    system = [TextBlock(persona, cache=True)]  # with the tools, the same for everybody
     own_facts = situation.recall.facts if situation.is_private else ()
-    system = [TextBlock(persona, cache=not own_facts)]
+    if situation.instructions:
+        told = f"Standing instructions of the person you talk to:\n{situation.instructions}"
+        system.append(TextBlock(told, cache=not own_facts))
     if own_facts:
         system.append(TextBlock(fence("facts", _facts(own_facts)), cache=True))
     return ModelRequest(
         system=tuple(system),
         tools=offered,
-        messages=(
-            *_cached(_history(situation.history, with_calls=bool(offered), named=not situation.is_private)),
-            _newest(situation),
-        ),
+        messages=(*_cached(_history(situation, with_calls=bool(offered))), _newest(situation)),
         max_tokens=MAX_ANSWER_TOKENS,
+        compacted=_compacted(situation),
     )
+
+
+def shorter(situation: Situation, summary: str) -> Iterator[Situation]:
+    """The same with less and less in it; what is dearest stays longest. `summary` stands for what is cut off."""
+    situation = replace(situation, work="")
+    yield situation
+    situation = replace(situation, recall=replace(situation.recall, recollections=(), observations=()))
+    yield situation
+    for share in (0.5, 0.25, 0.1, 0.0):
+        history = situation.history[len(situation.history) - round(len(situation.history) * share) :]
+        yield replace(situation, history=history, earlier=summary)
+    yield replace(situation, history=(), earlier="", compacted=None)
+
+
+def weigh(request: ModelRequest) -> int:
+    """The size of a prompt, in bytes of UTF-8."""
+    told = [block.text for block in request.system]
+    told += [json.dumps(asdict(spec), ensure_ascii=False) for spec in request.tools]
+    told += [request.compacted.text] if request.compacted else []
+    for message in request.messages:
+        told += [block.text if isinstance(block, TextBlock) else str(asdict(block)) for block in message.blocks]
+    return sum(len(text.encode(errors="replace")) for text in told)
+
+
+def _compacted(situation: Situation) -> Compacted | None:
+    made = situation.compacted
+    return replace(made, text=fence("earlier in this chat", made.text)) if made else None
 
 
 def _build_small(situation: Situation) -> ModelRequest:
     """For a small local model: facts and recollections right before the question (facts/builtin-models.md, 6)."""
     known = [fact.text for fact in situation.recall.facts]
-    known += [found.text for found in situation.recall.recollections]
+    known += [noticed.text for noticed in situation.recall.observations]
+    known += [found.text or " ".join(line.text for line in found.lines) for found in situation.recall.recollections]
     question = situation.newest.text
     if known:
         question = f"Known facts: {' '.join(_sentence(text) for text in known)}\nQuestion: {question}\n"
         question += "Answer in one short sentence."
-    history = _history(situation.history, with_calls=False, named=not situation.is_private)
+    history = _history(situation, with_calls=False)
     return ModelRequest(
-        system=(TextBlock(SMALL_PERSONA.format(name=situation.name)),),
+        system=(TextBlock(_small_persona(situation)),),
         messages=(*history, ChatMessage("user", (TextBlock(question),))),
         max_tokens=400,
+        compacted=_compacted(situation),
     )
 
 
-def _history(history: Sequence[Message], *, with_calls: bool, named: bool) -> list[ChatMessage]:
+def _small_persona(situation: Situation) -> str:
+    said = (situation.persona or SMALL_PERSONA.format(name=situation.name), situation.instructions)
+    return "\n".join(part for part in said if part)
+
+
+def _history(situation: Situation, *, with_calls: bool) -> list[ChatMessage]:
     """Old turns as text, with finished tool calls as one-line stubs. Begins with a user's message."""
     shown: list[ChatMessage] = []
-    for message in history:
+    for message in situation.history:
         if message.role == "user":
-            shown.append(ChatMessage("user", (TextBlock(_spoken(message, named=named)),)))
-        elif shown:
+            said = _spoken(message, named=not situation.is_private)
+            shown.append(ChatMessage("user", (TextBlock(said),)))
+        elif shown or message.blocks or situation.compacted:  # a compaction may end with a question
+            if not shown:  # what a tool left for good may stand at the beginning: /draft is no message of the log
+                shown.append(ChatMessage("user", (TextBlock("[…]"),)))
             if with_calls and message.blocks:
                 shown += _stubs(message)
             shown.append(ChatMessage("assistant", (TextBlock(message.text or "[…]"),)))
@@ -128,7 +198,7 @@ def _stubs(message: Message) -> list[ChatMessage]:
     for index, block in enumerate(message.blocks or []):
         id = f"call_{message.id}_{index}"
         calls.append(ToolCall(id, block["tool"], {}))
-        results.append(ToolResult(id, block["tool"], block["outcome"]))
+        results.append(ToolResult(id, block["tool"], OUTCOMES[block["outcome"]]))
     return [ChatMessage("assistant", tuple(calls)), ChatMessage("user", tuple(results))]
 
 
@@ -140,18 +210,36 @@ def _newest(situation: Situation) -> ChatMessage:
     if situation.earlier:
         blocks.append(TextBlock(fence("earlier in this chat", situation.earlier)))
     if recall.recollections:
-        found = [
-            {"date": f"{item.at:%Y-%m-%d}", "title": item.title, "summary": item.text} for item in recall.recollections
-        ]
+        found = [_recollection(item) for item in recall.recollections]
         blocks.append(TextBlock(fence("earlier chats", json.dumps(found, ensure_ascii=False))))
+    if recall.observations:
+        blocks.append(TextBlock(fence("noticed earlier", _noticed(recall.observations))))
+        blocks.append(TextBlock(CITING))
+    if situation.work:
+        blocks.append(TextBlock(fence("open work", situation.work)))
     if recall.degraded:
         blocks.append(TextBlock("(Memory is not fully available right now; earlier chats may be missing.)"))
     blocks.append(TextBlock(_spoken(situation.newest, named=not situation.is_private)))
     return ChatMessage("user", tuple(blocks))
 
 
+def _recollection(item: Recollection) -> dict[str, object]:
+    """An earlier session: its date and summary, and what was said there, each line with the id to cite it by."""
+    lines = [f"[m{line.message_id}] {line.speaker}, {line.at:%Y-%m-%d}: {line.text}" for line in item.lines]
+    shown = {"date": f"{item.at:%Y-%m-%d}", "title": item.title, "summary": item.text, "said": lines}
+    return {name: value for name, value in shown.items() if value}
+
+
 def _facts(facts: Sequence[Fact], *, with_speaker: bool = False) -> str:
     shown = [{"by": fact.speaker, "fact": fact.text} if with_speaker else fact.text for fact in facts]
+    return json.dumps(shown, ensure_ascii=False)
+
+
+def _noticed(observations: Sequence[Noticed]) -> str:
+    shown = [
+        {"mark": mark(each.id), "since": f"{each.at:%Y-%m-%d}", "kind": each.type, "text": each.text}
+        for each in observations
+    ]
     return json.dumps(shown, ensure_ascii=False)
 
 

@@ -1,7 +1,7 @@
 """Reminders as people meet them: keeping and changing them, and their cards. What a card says comes from the row."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -21,6 +21,10 @@ from memory.storage.reminders import Wish
 from memory.types import Reminder, User
 
 PER_PAGE = 6
+LONGEST = 1000
+"""Characters of what to remind of: it rings in one message."""
+LISTED_LENGTH = 200
+"""Characters of it on the list: a page is one message too, or its buttons could not turn it."""
 SNOOZES = {"10m": timedelta(minutes=10), "1h": timedelta(hours=1)}
 """Besides "1d", which keeps the wall clock."""
 ANSWERED_AT_ONCE = timedelta(hours=1)
@@ -173,6 +177,11 @@ def line(say: Phrases, reminder: Reminder, where: ZoneInfo) -> str:
     return f"{timing(say, from_ms(reminder.due_at), reminder.rule, where)}: {reminder.text}"
 
 
+def listing(say: Phrases, reminder: Reminder, where: ZoneInfo) -> str:
+    """The same among others."""
+    return line(say, replace(reminder, text=shorten(reminder.text, LISTED_LENGTH)), where)
+
+
 # --- cards ----------------------------------------------------------------------------------------
 
 
@@ -212,7 +221,7 @@ def page_card(
     page = min(page, (total - 1) // PER_PAGE)
     first = page * PER_PAGE + 1
     lines = [say("reminders-listed", n=total), ""]
-    lines += [f"{number}. {line(say, reminder, where)}" for number, reminder in enumerate(listed, first)]
+    lines += [f"{number}. {listing(say, reminder, where)}" for number, reminder in enumerate(listed, first)]
     rows = [
         (Button(f"{number}. {shorten(reminder.text)}", "open_reminder", {"id": reminder.id, "page": page}),)
         for number, reminder in enumerate(listed, first)

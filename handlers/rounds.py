@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from handlers import calls
 from handlers.calls import Made, Outcome, Tool
 from handlers.model_choice import Choice
+from handlers.past import Talk
 from handlers.types import Card, Request, Status, Text
 from handlers.work import Work
 from memory.ports import (
@@ -58,6 +59,10 @@ class Answer:
     """Which model was chosen, and why."""
     stand_in: str = ""
     """Who answered in the place of a provider that does not."""
+    talk: Talk | None = None
+    """What the model was asked."""
+    condensed: Finished | None = None
+    """The newest round that came with a compaction."""
 
     @property
     def has_begun(self) -> bool:
@@ -92,7 +97,7 @@ class Rounds:
         """Fill the answer; yield it as it grows. Raises `ModelError`."""
         for round_number in range(MAX_ROUNDS + 1):
             if round_number == MAX_ROUNDS:
-                prompt = replace(prompt, tools=())
+                prompt = replace(prompt, must_answer=True)
             async with aclosing(self._ask(prompt, answer)) as pieces:
                 async for piece in pieces:
                     yield piece
@@ -124,6 +129,7 @@ class Rounds:
         answer.model = finished.model
         answer.stop = finished.stop
         answer.stand_in = finished.stand_in or answer.stand_in
+        answer.condensed = finished if finished.compacted else answer.condensed
         answer.usage.append(_figures(finished))
         if finished.nano_usd is not None:
             answer.nano_usd = (answer.nano_usd or 0) + finished.nano_usd

@@ -1,48 +1,49 @@
 """A chat turn: record, recall, answer with tools, record. The straight line that every message takes."""
 
 import asyncio
-import time
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import structlog
 
-from handlers import failures, prompt, utterances
+from handlers import closing, failures, prompt, utterances
+from handlers.accounting import account
+from handlers.calls import Tool
+from handlers.model_choice import Asked, Choice, Routing, choose
+from handlers.past import MessageTooLongError, Past
+from handlers.rounds import Answer, Rounds
 from handlers.running import Running
-from handlers.types import Card, Event, Notice, Outcome, Reply, Request, Text, Tool
+from handlers.spending import Spending
+from handlers.types import Event, Happened, Notice, Reply, Request, Text
+from handlers.work import Work, Works
 from memory.instants import to_ms
 from memory.memory import Memory
 from memory.ports import (
-    ChatMessage,
+    Account,
     Clock,
     Failure,
-    Finished,
     LanguageModel,
     ModelError,
-    ModelEvent,
     ModelRequest,
+    ModelTraits,
+    Purpose,
     StopReason,
-    TextBlock,
-    TextDelta,
-    ToolCall,
-    ToolResult,
+    Tier,
 )
+from memory.storage import instructions, sessions, working
 from memory.storage import log as message_log
-from memory.storage import sessions
 from memory.storage.database import Database
+from memory.telemetry import ModelAutoRouted, code
 from memory.types import Message, Recall, Utterance
 
 log = structlog.get_logger(__name__)
 
-MAX_ROUNDS = 6  # of tools in one answer
-TOOL_SECONDS = 20
-RESULT_LENGTH = 8000
-_SHARES = (1.0, 0.5, 0.0)
-"""Of the window: a prompt that is too long is tried shorter before anybody hears of it."""
+_BYTES_A_TOKEN = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,30 +52,8 @@ class TurnSettings:
     timezone: str
     window: int = 12
     window_max: int = 24
-
-
-@dataclass(slots=True)
-class _Answer:
-    """What one turn has come to so far."""
-
-    text: str = ""
-    model: str = ""
-    calls: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    cards: list[Card] = field(default_factory=list[Card])
-    stop: StopReason = StopReason.END
-    was_stopped: bool = False
-    failure: Card | None = None
-    usage: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
-
-    @property
-    def has_begun(self) -> bool:
-        """Something was shown or done: it must not be done twice."""
-        return bool(self.text or self.calls)
-
-    def add(self, text: str) -> str:
-        """Append a piece; pieces from before and after a tool call are paragraphs of their own."""
-        self.text += text
-        return text
+    trivial_to_small: bool = False
+    """Greetings and thanks go to the small model."""
 
 
 class Turn:
@@ -88,7 +67,10 @@ class Turn:
         *,
         model: LanguageModel,
         tools: Sequence[Tool],
+        works: Works,
         running: Running,
+        spending: Spending,
+        past: Past,
         settings: TurnSettings,
     ) -> None:
         self._database = database
@@ -96,7 +78,10 @@ class Turn:
         self._memory = memory
         self._model = model
         self._tools = {tool.spec.name: tool for tool in tools}
+        self._works = works
         self._running = running
+        self._spending = spending
+        self._past = past
         self._settings = settings
 
     async def __call__(self, request: Request) -> Reply:
@@ -106,16 +91,22 @@ class Turn:
             yield self._cannot_see(request)
             return
         async with self._running.turn(request.incoming.place) as stop:
-            message, recall = await asyncio.gather(self._record(request), self._recall(request, request.incoming.text))
-            async with aclosing(self._answer(request, message, recall, stop)) as reply:
+            recall, message = await asyncio.gather(self._recall(request, request.incoming.text), self._record(request))
+            told = await self._spending.refuse(request, message.id, is_new=True)
+            made = self._answer(request, message, recall, stop) if told is None else _all(told)
+            async with aclosing(made) as reply:
                 async for event in reply:
                     yield event
 
     async def answer(self, request: Request, message: Message) -> Reply:
         """Answer a message of the log; once more, where it has been answered before."""
+        # the tap is the person's, the words need not be: what was forwarded once is trusted no more the second time
+        request = replace(request, incoming=replace(request.incoming, origin=message.origin))
         async with self._running.turn(request.incoming.place) as stop:
             recall = await self._recall(request, message.text)
-            async with aclosing(self._answer(request, message, recall, stop)) as reply:
+            told = await self._spending.refuse(request, message.id, is_new=False)
+            made = self._answer(request, message, recall, stop) if told is None else _all(told)
+            async with aclosing(made) as reply:
                 async for event in reply:
                     yield event
 
@@ -123,24 +114,113 @@ class Turn:
         return await self._memory.recall(request.audience, request.session.id, text)
 
     async def _answer(self, request: Request, message: Message, recall: Recall, stop: asyncio.Event) -> Reply:
-        started = time.monotonic()
-        answer = _Answer()
-        for share in _SHARES:
-            try:
-                model_request = await self._prompt(request, message, recall, share)
-                async with aclosing(self._loop(request, message, model_request, answer, stop)) as pieces:
-                    async for piece in pieces:
-                        yield Text(piece)
-            except ModelError as error:
-                log.warning("turn.model_failed", failure=error.failure, detail=error.detail, share=share)
-                if error.failure is Failure.TOO_LONG and share and not answer.has_begun:
-                    continue
-                answer.failure = failures.card(request.say, error, message.id)
-            break
+        answer = Answer(await self._works.load(request))
+        situation = await self._situation(request, message, recall, answer.work)
+        answer.choice = self._choose(request, situation, answer.work)
+        async with aclosing(self._ask(request, situation, answer, stop)) as events:
+            async for event in events:
+                yield event
         if answer.stop is StopReason.REFUSED:
             await self._withhold(message)
-        for event in self._conclude(request, answer, recall, started):
+        await self._count_turn(request, message, answer)
+        duration_ms = answer.duration_ms
+        for event in self._conclude(request, answer, recall, duration_ms):
             yield event
+        for event in (*answer.work.events(), *account(request, answer, recall, duration_ms)):
+            yield event
+        for event in (await self._keep_to(request, answer.choice), *await self._spending.warn(request)):
+            yield event
+
+    async def _ask(self, request: Request, situation: prompt.Situation, answer: Answer, stop: asyncio.Event) -> Reply:
+        """Ask the model; once more, with less in it, where the prompt was too long. Failures end in the answer."""
+        newest = situation.newest
+        try:
+            assert answer.choice is not None, "the model is chosen before it is asked"
+            build = partial(self._prompt, request, answer.choice)
+            answer.talk = talk = await self._past.open(situation, answer.choice.tier, build)
+            while True:
+                try:
+                    rounds = Rounds(self._model, self._tools, request, newest.id, stop)
+                    async with aclosing(rounds.run(talk.prompt, answer)) as events:
+                        async for event in events:
+                            yield event
+                    break
+                except ModelError as error:
+                    if error.failure is not Failure.TOO_LONG or answer.has_begun or answer.shortened:
+                        raise
+                    log.warning("turn.too_long", detail=error.detail)
+                    answer.talk = talk = await self._past.shorten(talk, error)
+                    answer.shortened += 1
+            if answer.condensed is not None:
+                await self._past.keep(talk, answer.condensed)
+        except MessageTooLongError as error:
+            answer.failed, answer.failure = Failure.TOO_LONG, failures.too_long(request.say, newest.text, error.fits)
+            await self._withhold(newest)
+        except ModelError as error:
+            log.warning("turn.model_failed", failure=error.failure, detail=error.detail)
+            answer.failed, answer.failure = error.failure, failures.card(request.say, error, newest.id)
+
+    def _choose(self, request: Request, situation: prompt.Situation, work: Work) -> Choice:
+        """Which model answers, by what is asked and by what is in whose cache."""
+        session = request.session
+        documents = sum(item.kind == "document" for item in request.incoming.attachments)
+        history = sum(len(message.text.encode()) for message in situation.history)
+        return choose(
+            Asked(situation.newest.text, documents, work.has_failed),
+            Routing(
+                pinned=Tier(session.pinned_tier) if session.pinned_tier else None,
+                last=Tier(session.routed_tier) if session.routed_tier else None,
+                history_tokens=history // _BYTES_A_TOKEN,
+                trivial_to_small=self._settings.trivial_to_small,
+            ),
+        )
+
+    async def _keep_to(self, request: Request, choice: Choice | None) -> Happened:
+        """Remember to which model the matter in hand was given."""
+        assert choice is not None, "the first thing that a turn does"
+        session = request.session
+        if choice.matter != (session.routed_tier or Tier.DEFAULT):
+            async with self._database.write() as connection:
+                await sessions.give_to(connection, session.id, choice.matter)
+        return Happened(
+            ModelAutoRouted(
+                user_id=request.user.id,
+                session_id=session.id,
+                selected_model=code(await self._name_of(choice.tier)),
+                tier=choice.tier,
+                reason=choice.reason,
+                confidence=round(choice.confidence, 2),
+            )
+        )
+
+    async def _name_of(self, tier: Tier) -> str:
+        try:
+            return (await self._model.traits(tier)).name
+        except ModelError:
+            return "unknown"
+
+    async def _count_turn(self, request: Request, message: Message, answer: Answer) -> None:
+        """See whether this turn touched the open work; one too many that did not closes it."""
+        answer.work.note_outcome(failed=any(block["outcome"] == "failed" for block in answer.made.stubs))
+        state = answer.work.state
+        if state is None or answer.work.is_touched or answer.failure is not None:
+            return
+        shown = await answer.work.shown()
+        newest = shown[0].text if shown else ""
+        if (
+            closing.share_words(message.text, f"{state.title} {newest}")
+            or await self._is_reply(request)
+            or await self._memory.is_near(message.text, state.title)  # working output is never embedded
+        ):
+            answer.work.touch()
+        answer.work.end_turn()
+
+    async def _is_reply(self, request: Request) -> bool:
+        ref = request.incoming.reply_to
+        if not ref:
+            return False
+        async with self._database.read() as connection:
+            return await working.shows(connection, request.session.id, ref)
 
     async def _record(self, request: Request) -> Message:
         incoming = request.incoming
@@ -167,109 +247,77 @@ class Turn:
         async with self._database.write() as connection:
             await message_log.withhold(connection, message.id)
 
+    async def _note(self, request: Request, work: Work) -> str:
+        """What the model is told of the open work."""
+        if work.state is None:
+            return ""
+        async with self._database.read() as connection:
+            return closing.note(work.state, await working.count(connection, request.session.id))
+
     def _cannot_see(self, request: Request) -> Event:
         kind = request.incoming.attachments[0].kind
         key = f"cannot-{kind}"
         text = request.say(key if key in request.say else "cannot-other")
         return Text(text, done=True, record=self._utterance(request, text))
 
-    async def _prompt(self, request: Request, message: Message, recall: Recall, share: float) -> ModelRequest:
-        """The whole window, or only a share of it, without recollections, where the whole did not fit."""
+    async def _situation(self, request: Request, message: Message, recall: Recall, work: Work) -> prompt.Situation:
+        """Everything there is to tell, with the window of what was said before."""
         async with self._database.read() as connection:
             count = await message_log.count(connection, message.session_id, before=message.id)
-            fallen = prompt.window_start(count, self._settings.window, self._settings.window_max)
-            shown = round((count - fallen) * share)
+            shown = count - prompt.window_start(count, self._settings.window, self._settings.window_max)
             history = await message_log.newest(connection, message.session_id, shown, before=message.id)
+            # what a person set for themselves is nobody else's business: a group has the persona alone
+            own = instructions.subject_of(request.user.id) if request.audience.is_private else ""
+            standing = await instructions.standing(connection, (instructions.PERSONA, own))
         earlier = await self._memory.summary_of(request.session.id) if shown < count else ""
-        situation = prompt.Situation(
+        return prompt.Situation(
             name=self._settings.name,
-            now=self._local_time(),
+            now=self._local_time(request),
             is_private=request.audience.is_private,
             history=history,
             newest=message,
-            recall=recall if share == 1 else replace(recall, recollections=()),
+            recall=recall,
             earlier=earlier,
+            work=await self._note(request, work),
+            persona=standing.get(instructions.PERSONA, ""),
+            instructions=standing.get(own, ""),
         )
-        specs = [tool.spec for tool in self._tools.values()]
-        built = prompt.build(situation, await self._model.traits(), specs)
-        return replace(built, user_key=f"user-{request.user.id}")
 
-    async def _loop(
-        self, request: Request, message: Message, model_request: ModelRequest, answer: _Answer, stop: asyncio.Event
-    ) -> AsyncGenerator[str, None]:
-        for round_number in range(MAX_ROUNDS + 1):
-            if round_number == MAX_ROUNDS:
-                model_request = replace(model_request, tools=())
-            finished: Finished | None = None
-            async with aclosing(_until_stopped(self._model.stream(model_request), stop)) as events:
-                async for event in events:
-                    if isinstance(event, TextDelta):
-                        yield answer.add(event.text)
-                    else:
-                        finished = event
-            if finished is None:
-                answer.was_stopped = True
-                return
-            answer.model = finished.model
-            answer.stop = finished.stop
-            answer.usage.append(_figures(finished))
-            if finished.stop is not StopReason.TOOLS:
-                return
-            results = await self._run_tools(request, message, finished.calls, answer)
-            if answer.text and not answer.text.endswith("\n\n"):
-                yield answer.add("\n\n")
-            model_request = _continued(model_request, finished, results)
+    def _prompt(
+        self, request: Request, choice: Choice, situation: prompt.Situation, traits: ModelTraits
+    ) -> ModelRequest:
+        specs = [tool.spec for tool in self._tools.values() if choice.tier in tool.tiers]
+        built = prompt.build(situation, traits, specs)
+        charged = Account(Purpose.CHAT, request.user.id, request.session.id)
+        return replace(built, tier=choice.tier, user_key=f"user-{request.user.id}", account=charged)
 
-    async def _run_tools(
-        self, request: Request, message: Message, calls: Sequence[ToolCall], answer: _Answer
-    ) -> list[ToolResult]:
-        results: list[ToolResult] = []
-        for call in calls:
-            outcome = await self._run_tool(request, message, call)
-            answer.cards += outcome.cards
-            # what stays in the history is a stub: the call's words are not kept a second time
-            answer.calls.append({"tool": call.name, "outcome": "failed" if outcome.is_error else "done"})
-            results.append(ToolResult(call.id, call.name, outcome.text[:RESULT_LENGTH], outcome.is_error))
-        return results
-
-    async def _run_tool(self, request: Request, message: Message, call: ToolCall) -> Outcome:
-        tool = self._tools.get(call.name)
-        if tool is None:
-            return Outcome(f"There is no tool {call.name}.", is_error=True)
-        try:
-            async with asyncio.timeout(TOOL_SECONDS):
-                return await tool.run(request, call.input, message.id)
-        except TimeoutError:
-            return Outcome("The tool took too long. Nothing is known to have happened.", is_error=True)
-        except Exception:
-            # the model gets a plain sentence, never our paths or SQL; the turn goes on
-            log.exception("turn.tool_failed", tool=call.name)
-            return Outcome("The tool failed.", is_error=True)
-
-    def _conclude(self, request: Request, answer: _Answer, recall: Recall, started: float) -> list[Event]:
+    def _conclude(self, request: Request, answer: Answer, recall: Recall, duration_ms: int) -> list[Event]:
         text = answer.text.strip()
         say = request.say
         if answer.stop is StopReason.REFUSED:
-            return [Notice(say("model-refused")), *answer.cards]
+            return [Notice(say("model-refused")), *answer.made.cards]
         if answer.failure is not None:
-            answer.cards.append(answer.failure)
-            if not text:
-                return [*answer.cards]
-            text = f"{text}\n\n_{say('answer-broken')}_"
+            answer.made.cards.append(answer.failure)
+            if not answer.has_begun:
+                return [*answer.made.cards]
+            # what its tools did stays in the history, so that another try does not do it again unawares
+            text = f"{text}\n\n_{say('answer-broken')}_".strip()
         elif answer.was_stopped:
             text = f"{text}\n\n_{say('stopped')}_" if text else say("stopped")
         elif answer.stop is StopReason.LENGTH:
             text = f"{text}\n\n_{say('answer-cut')}_"
         elif not text:
-            text = say("done") if answer.cards else say("answer-empty")
+            text = say("done") if answer.made.cards or answer.work.shows_something else say("answer-empty")
         utterance = replace(
             self._utterance(request, text),
-            blocks=answer.calls or None,
-            duration_ms=round((time.monotonic() - started) * 1000),
-            memory_trace={**recall.trace, "usage": answer.usage},
+            blocks=answer.made.stubs or None,
+            duration_ms=duration_ms,
+            memory_trace={**recall.trace, **_trace(answer)},
             model=answer.model or None,
         )
-        return [Text(text, done=True, record=utterance), *answer.cards]
+        if answer.stand_in:  # said, but no part of what was answered
+            text = f"{text}\n\n_{say('answered-by', name=answer.stand_in)}_"
+        return [Text(text, done=True, record=utterance), *answer.made.cards]
 
     def _utterance(self, request: Request, text: str) -> Utterance:
         return Utterance(
@@ -280,43 +328,21 @@ class Turn:
             inbox_id=request.incoming.inbox_ids[0],
         )
 
-    def _local_time(self) -> datetime:
-        return self._clock.now().astimezone(ZoneInfo(self._settings.timezone))
+    def _local_time(self, request: Request) -> datetime:
+        return self._clock.now().astimezone(ZoneInfo(request.user.timezone or self._settings.timezone))
 
 
-def _continued(request: ModelRequest, finished: Finished, results: list[ToolResult]) -> ModelRequest:
-    said: list[TextBlock | ToolCall] = [TextBlock(finished.text)] if finished.text else []
-    assistant = ChatMessage("assistant", (*said, *finished.calls), raw=finished.raw)
-    return replace(request, messages=(*request.messages, assistant, ChatMessage("user", tuple(results))))
+def _trace(answer: Answer) -> dict[str, Any]:
+    """Figures and codes of an answer, for the log."""
+    trace: dict[str, Any] = {"usage": answer.usage, "nano_usd": answer.nano_usd}
+    if answer.talk is not None:
+        trace["prefix"] = answer.talk.prefix
+    if (choice := answer.choice) is not None:
+        figures = {"kind": choice.kind, "tier": choice.tier, "confidence": round(choice.confidence, 2)}
+        trace["routing"] = {**figures, "reason": choice.reason}
+    return trace
 
 
-def _figures(finished: Finished) -> dict[str, int]:
-    usage = finished.usage
-    return {
-        "input": usage.input,
-        "output": usage.output,
-        "cache_read": usage.cache_read,
-        "cache_write": usage.cache_write,
-    }
-
-
-async def _until_stopped(
-    events: AsyncGenerator[ModelEvent, None], stop: asyncio.Event
-) -> AsyncGenerator[ModelEvent, None]:
-    """The events up to a stop; the generation is closed either way."""
-    stopping = asyncio.ensure_future(stop.wait())
-    step: asyncio.Future[ModelEvent | None] | None = None
-    try:
-        while True:
-            step = asyncio.ensure_future(anext(events, None))
-            await asyncio.wait({step, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not step.done() or (event := step.result()) is None:
-                return
-            yield event
-    finally:
-        stopping.cancel()
-        if step is not None and not step.done():
-            step.cancel()
-            with suppress(asyncio.CancelledError, ModelError):
-                await step
-        await events.aclose()
+async def _all(events: Sequence[Event]) -> Reply:
+    for event in events:
+        yield event

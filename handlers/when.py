@@ -18,6 +18,8 @@ DEFAULT_HOUR = 9
 """Of a day that was named without one."""
 MOST_YEARS = 100
 """What is further away than that is a slip of the finger."""
+FIRST_YEAR = 1900
+"""What is longer ago is no time that anybody means, and the first of years have no instant in every zone."""
 MOST_WORDS = 12
 """Of a time that stands at the end of a text."""
 _NOON = 12
@@ -54,7 +56,7 @@ def understand(said: str, now: datetime, where: ZoneInfo) -> tuple[When, str] | 
 
 def plan(starts: datetime, rule: str | None, now: datetime, where: ZoneInfo) -> When | None:
     """From a wall clock time and a rule; None where nothing is to come in a hundred years."""
-    if starts.year > now.year + MOST_YEARS:
+    if not FIRST_YEAR <= starts.year <= now.year + MOST_YEARS:
         return None
     if rule is None:
         return When(starts, None, recurring.instant_of(starts, where))

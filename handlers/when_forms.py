@@ -151,6 +151,20 @@ def _read_days(found: re.Match[str], _today: date) -> dict[str, Any]:
     return {"frequency": "WEEKLY", "days": tuple(dict.fromkeys(weekday(name) for name in names))}
 
 
+def _plural_days(found: re.Match[str]) -> tuple[str, ...]:
+    named = [rf"(?<!\w)(?:{name})(?!\w)" for name in _PLURALS]
+    return tuple(day for day, name in zip(DAYS, named, strict=True) if re.search(name, found["days"], re.IGNORECASE))
+
+
+def _read_plurals(found: re.Match[str], _today: date) -> dict[str, Any]:
+    return {"frequency": "WEEKLY", "days": _plural_days(found)}
+
+
+def _read_plurals_of_weeks(found: re.Match[str], _today: date) -> dict[str, Any]:
+    """After "every two weeks"."""
+    return {"days": _plural_days(found)}
+
+
 def _read_weekday(found: re.Match[str], _today: date) -> dict[str, Any]:
     return {"days": (weekday(found["weekday"]),)}
 
@@ -191,6 +205,9 @@ _UNIT = "|".join(words.UNITS.values())
 _MONTH = "|".join(words.MONTHS)
 _NAME = "|".join(words.DAY_NAMES)
 _DAY_LISTED = rf"(?:{_NAME}|{'|'.join(words.DAY_SHORTS)})"
+_PLURALS = tuple(name.replace(r"по\s+", r"(?:по\s+)?") for name in words.DAY_PLURALS)
+"""As they are said in a list: its first word has "по" alone."""
+_PLURAL_LISTED = rf"(?P<days>(?:{'|'.join(words.DAY_PLURALS)})(?:\s*(?:{words.AND})\s*(?:{'|'.join(_PLURALS)})(?!\w))*)"
 _ANY_HOUR = rf"(?P<hour>\d{{1,2}}|{'|'.join(words.HOURS)})"
 _YEAR = r"(?:,?\s+(?P<year>\d{4})(?![\d:])(?:\s+года|\s*г\.)?)?"
 
@@ -232,10 +249,8 @@ _REPEATS = (
         for part, said in words.EVERY_PART.items()
     ),
     *(_form(said, _says(frequency=often), "frequency") for often, said in words.REPEATED.items()),
-    *(
-        _form(said, _says(frequency="WEEKLY", days=(day,)), *_REPEAT)
-        for day, said in zip(DAYS, words.DAY_PLURALS, strict=True)
-    ),
+    _form(_PLURAL_LISTED, _read_plurals, *_REPEAT),
+    _form(_PLURAL_LISTED, _read_plurals_of_weeks, *_ONE_DAY),
 )
 _DATES = (
     _form(r"(?:on\s+|am\s+)?(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})", _read_date, *_ONE_DAY),
@@ -277,7 +292,10 @@ _CLOCKS = (
         _form(rf"{at}(?:(?P<hour>\d{{1,2}})[.:](?P<minute>\d\d))(?::\d\d)?(?:\s*{suffix})?", _read_clock, "clock")
         for at, suffix in words.AT.values()
     ),
-    *(_form(rf"{at}{_ANY_HOUR}(?![.:]?\d)(?:\s*{suffix})?", _read_clock, "clock") for at, suffix in words.AT.values()),
+    *(
+        _form(rf"{at}{_ANY_HOUR}(?![.:]?\d)(?!\s+минут)(?:\s*{suffix})?", _read_clock, "clock")
+        for at, suffix in words.AT.values()
+    ),
     _form(rf"(?P<hour>\d{{1,2}}):(?P<minute>\d\d)(?::\d\d)?(?:\s*{words.BARE_SUFFIX})?", _read_clock, "clock"),
     _form(rf"(?P<hour>\d{{1,2}})(?:\.(?P<minute>\d\d))?\s*{words.BARE_SUFFIX}", _read_clock, "clock"),
     _form(rf"(?P<hour>\d{{1,2}})(?=\s+(?:{words.PART_SUFFIX})(?!\w))", _read_clock, "clock"),

@@ -52,7 +52,7 @@ MONTHS = (
 HOURS = (
     r"one|eins?|час",
     r"two|zwei|дв[ае]",
-    r"three|drei|три",
+    r"three|drei(?!\s*viertel)|три",
     r"four|vier|четыре",
     r"five|fünf|пять",
     r"six|sechs|шесть",

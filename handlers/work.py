@@ -98,6 +98,11 @@ class Work:
     def has_failed(self) -> bool:
         return self.state is not None and bool(self.state.data.get("failed"))
 
+    @property
+    def shows_something(self) -> bool:
+        """Whether the person sees something of it with this reply."""
+        return bool(self._cards or self._ended)
+
     def show(self, card: Card, text: str, kind: str, **data: Any) -> None:
         """Show a card as working output. `text` is what `latest` and `read_work` find again."""
         state = self._open_state()

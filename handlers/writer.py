@@ -77,9 +77,9 @@ class Writer:
         task = TASK.format(longest=draft.LONGEST)
         asked = f"{fence('message that this is about', quote)}\n\n{what}" if quote else what
         messages = [ChatMessage("user", (TextBlock(asked),))]
-        if work.state is not None and work.holds(draft.TOOL):
+        text = (await draft.versions(work)).get(draft.newest(work)) if work.holds(draft.TOOL) else None
+        if work.state is not None and text is not None:
             task += REVISE
-            text = (await draft.versions(work))[draft.newest(work)]
             before = ChatMessage("user", (TextBlock(work.state.title),)), ChatMessage("assistant", (TextBlock(text),))
             messages = [*before, *messages]
         traits = await self.model.traits()

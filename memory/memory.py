@@ -15,20 +15,32 @@ from sqlalchemy.exc import SQLAlchemyError
 from memory.forgetting import Forgetting
 from memory.instants import to_ms
 from memory.kinds.facts.facts import Facts
+from memory.kinds.observations import indexing as observation_indexing
+from memory.kinds.observations import store as observation_store
+from memory.kinds.observations.consolidate import Consolidated, Consolidation
+from memory.kinds.observations.keeping import Neighbours
+from memory.kinds.observations.learn import Observing
+from memory.kinds.observations.observations import Observations
 from memory.kinds.summaries import store as summaries
-from memory.kinds.summaries.indexing import SummaryIndex
+from memory.kinds.summaries.indexing import KIND as SUMMARIES
+from memory.kinds.summaries.indexing import SummaryIndex, rebuild_words
 from memory.kinds.summaries.learn import Summaries
 from memory.language.words import content_words
 from memory.people import People
 from memory.ports import Clock, Embedder, EmbedderError, LanguageModel, VectorIndex
+from memory.recall.evidence import Evidence
+from memory.recall.finder import Finder
 from memory.recall.recaller import Recaller
+from memory.retention import Ages, Retention
 from memory.scope import Audience
 from memory.storage.database import Database
+from memory.storage.vectors import OfKind, Vectors
 from memory.types import Health, MemorySettings, Recall, Receipt
 
 _LONGEST_DEBOUNCE = 4  # times `learn_after`: somebody who never stops writing is learned from all the same
 _IDLE_SECONDS = 3600.0
 _PROBE_SECONDS = 3.0
+_URGENT_SECONDS = 15.0
 _OPENING_SECONDS = 5.0
 """How long a question or a forget waits for what is being opened (loading a model takes 1 to 2 s)."""
 
@@ -50,14 +62,37 @@ class Memory:
     ) -> None:
         self._database = database
         self._clock = clock
-        self._vectors = vectors
+        self._index = vectors
         self._embedder = embedder
         self._settings = settings
         self.facts = Facts(database, clock, embedder, settings)
-        self._index = SummaryIndex(database, vectors, embedder)
+        noticed = observation_indexing.kind(clock)
+        self._vectors = Vectors(database, vectors, embedder, (SUMMARIES, noticed))
+        summary_vectors, noticed_vectors = SummaryIndex(self._vectors), OfKind(self._vectors, noticed)
+        self.observations = Observations(database, clock, embedder, noticed_vectors, settings)
+        neighbours = Neighbours(database, noticed_vectors, embedder, model)
+        self._observing = Observing(database, clock, model, neighbours, settings)
+        self._consolidation = Consolidation(database, clock, neighbours)
         self._summaries = Summaries(database, clock, embedder, model)
-        self._recaller = Recaller(database, self.facts, self._index, embedder, settings)
-        self._forgetting = Forgetting(database, clock, self._index, self._recaller.recall)
+        self._evidence = Evidence(database, embedder)
+        self._recaller = Recaller(
+            database,
+            self.facts,
+            self.observations,
+            summary_vectors,
+            Finder(self._evidence),
+            embedder,
+            clock,
+            settings,
+        )
+        self._forgetting = Forgetting(
+            database,
+            clock,
+            summary_vectors,
+            noticed_vectors,
+            self._recaller.recall,
+            backups_days=settings.backups_days,
+        )
         self._people = People(database, clock, self._forgetting)
         self._woken = asyncio.Event()
         self._is_ready = asyncio.Event()
@@ -70,7 +105,8 @@ class Memory:
         self._is_ready.clear()
         try:
             await self._summaries.start()
-            await asyncio.gather(self._index.open(), self._warm_embedder())
+            await self._observing.start()
+            await asyncio.gather(self._vectors.open(), self._warm_embedder())
         finally:
             self._is_ready.set()
         await self._forgetting.sweep()
@@ -99,15 +135,34 @@ class Memory:
             log.error("recall.failed", error=type(error).__name__)  # noqa: TRY400 - a traceback could hold words
             return Recall(degraded=("store",), trace={"error": type(error).__name__})
 
-    async def summary_of(self, session_id: int) -> str:
-        """The session's own summary, to stand in for what fell out of the window; "" while there is none."""
+    async def is_near(self, text: str, other: str) -> bool:
+        """Whether a text is near in meaning to another, by the embedder's own floor. Never raises."""
+        if not content_words(text) or not other.strip():
+            return False
+        try:
+            async with asyncio.timeout(self._settings.recall_seconds):
+                asked = await self._embedder.embed_query(text)
+                [said] = await self._embedder.embed_documents([other])
+        except (EmbedderError, TimeoutError):
+            return False
+        return float(asked @ said) >= self._embedder.floor
+
+    async def summary_of(self, session_id: int, *, is_urgent: bool = False) -> str:
+        """The session's own summary, to stand in for what fell out of the window; "" while there is none.
+
+        `is_urgent`: bring it up to date before, so far as that takes no longer than a short pause.
+        """
+        if is_urgent:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_URGENT_SECONDS):
+                    await self._summaries.learn(only=session_id)
         async with self._database.read() as connection:
             stored = await summaries.load(connection, session_id)
         return stored.summary.body if stored else ""
 
     async def close(self) -> None:
         """Let go of index and embedder."""
-        await self._vectors.close()
+        await self._index.close()
         await self._embedder.close()
 
     # --- learning ---------------------------------------------------------------------------------
@@ -115,8 +170,11 @@ class Memory:
     async def learn(self) -> int:
         """Sweep every kind once; return how many sessions were learned. What failed comes back later."""
         await self._forgetting.sweep()
+        await self._evidence.catch_up()
         learned = await self._summaries.learn()
-        await self._index.catch_up()
+        await self._vectors.catch_up()
+        if await self._observing.learn():
+            await self._vectors.catch_up()
         return learned
 
     def wake(self) -> None:
@@ -149,7 +207,8 @@ class Memory:
                 return
 
     async def _until_retry(self) -> float:
-        due = await self._summaries.next_retry()
+        times = (await self._summaries.next_retry(), await self._observing.next_due())
+        due = min((each for each in times if each is not None), default=None)
         return _IDLE_SECONDS if due is None else max((due - to_ms(self._clock.now())) / 1000, 0.0)
 
     # --- forgetting -------------------------------------------------------------------------------
@@ -167,6 +226,16 @@ class Memory:
         """Forget a session: messages, state, summary, vectors, buttons. `key` as in `forget_facts`."""
         await self._until_ready()
         return await self._forgotten(await self._forgetting.session(audience, session_id, key))
+
+    async def forget_observations(
+        self, audience: Audience, observation_ids: Sequence[int], *, key: str | None = None, sensitive: bool = False
+    ) -> Receipt:
+        """Forget observations of which the asker may dispose, and their words where they were said. Others' are left
+        alone; the receipt counts what went. `key` as in `forget_facts`.
+        """
+        await self._until_ready()
+        rows = await self.observations.disposable(audience, observation_ids, sensitive=sensitive)
+        return await self._forgotten(await self._forgetting.observations(audience, rows, key))
 
     async def erase_user(self, user_id: int) -> Receipt:
         """Erase a person altogether."""
@@ -186,13 +255,44 @@ class Memory:
 
     # --- upkeep -----------------------------------------------------------------------------------
 
+    async def finish_forgetting(self) -> None:
+        """Take out of index and disk what follows from what has gone from the rows."""
+        await self._forgetting.sweep()
+
+    async def consolidate(self, calls: int = 20) -> Consolidated:
+        """The nightly round over observations, with at most so many calls of a model; goes on where it stopped."""
+        done = await self._consolidation.run(calls)
+        for owner, ids in done.lost.vectors.items():
+            await self.observations.unindex(owner, ids)
+        await self._vectors.catch_up()
+        return done
+
+    async def extraction_of(self, session_id: int, message_id: int) -> str:
+        """How far a message was looked through: "off", "pending", "done", "refused" or "failed"."""
+        return await self._observing.state_of(session_id, message_id)
+
+    def retention(self, ages: Ages) -> Retention:
+        """What deletes what is too old."""
+        return Retention(self._database, self._clock, self._forgetting, ages)
+
     async def reindex(self, progress: Callable[[int, int], None] | None = None) -> int:
         """Rebuild everything derived from SQL; return how many vectors. Raises OSError and EmbedderError."""
-        return await self._index.rebuild(progress)
+        async with self._database.write() as connection:
+            await rebuild_words(connection)
+            await observation_store.rebuild_words(connection, to_ms(self._clock.now()))
+        await self._evidence.rebuild(progress)
+        return await self._vectors.rebuild(progress)
 
     async def health(self) -> list[Health]:
         """One line a part. Asks the embedder, so it takes as long as that takes, 3 s at most."""
-        checks = (self._store_health, self._embedder_health, self._index_health, self._learning_health)
+        checks = (
+            self._store_health,
+            self._embedder_health,
+            self._index_health,
+            self._evidence.health,
+            self._learning_health,
+            self._observing.health,
+        )
         return [await check() for check in checks]
 
     async def _store_health(self) -> Health:
@@ -210,12 +310,12 @@ class Memory:
         except (EmbedderError, TimeoutError) as error:
             remedy = "Recall goes by words meanwhile. Check [embedding], or start its server."
             return Health("embedder", ok=False, detail=f"{self._embedder.name}: {type(error).__name__}", remedy=remedy)
-        return Health("embedder", ok=True, detail=self._index.name)
+        return Health("embedder", ok=True, detail=self._vectors.name)
 
     async def _index_health(self) -> Health:
-        if not self._index.is_open:
+        if not self._vectors.is_open:
             return Health("index", ok=False, detail="closed", remedy="Run `merk reindex` while Merk is stopped.")
-        behind = await self._index.behind()
+        behind = await self._vectors.behind()
         return Health("index", ok=True, detail=f"{behind} to embed" if behind else "in step")
 
     async def _learning_health(self) -> Health:

@@ -5,19 +5,27 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from memory.forgetting import Doomed, Forgetting, unlink_sources
+from memory import reach
+from memory.forgetting import Doomed, Forgetting
 from memory.instants import from_ms, to_ms
+from memory.kinds.observations import losing
+from memory.kinds.observations import store as observation_store
+from memory.kinds.observations.losing import Lost
 from memory.ports import Clock
-from memory.scope import Audience
-from memory.storage import erasure
+from memory.scope import Audience, sensitive_key
+from memory.storage import erasure, telemetry
+from memory.storage import instructions as standing
 from memory.storage.database import Database
 from memory.storage.tables import (
     chats,
     facts,
     identities,
+    instructions,
     messages,
+    observations,
     outbox,
     pairing_codes,
+    reminders,
     sessions,
     summaries,
     telemetry_events,
@@ -25,11 +33,14 @@ from memory.storage.tables import (
 )
 from memory.types import Receipt
 
-_INSTANTS = ("created_at", "last_used_at", "updated_at", "valid_from", "valid_to", "redacted_at")
+_INSTANTS = ("created_at", "last_used_at", "updated_at", "valid_from", "valid_to", "redacted_at", "due_at")
 _EXPORTED = {
     "sessions": ("id", "title", "status", "created_at", "last_used_at"),
     "messages": ("id", "role", "speaker", "origin", "text", "blocks", "is_ephemeral", "tool", "created_at"),
     "facts": ("id", "scope", "text", "speaker", "source_message_ids", "valid_from", "valid_to", "superseded_by"),
+    "instructions": ("id", "subject", "text", "restored_from", "created_at"),
+    "observations": ("type", "title", "narrative", "facts", "concepts", "language", "subject", "attribute", "value"),
+    "reminders": ("id", "text", "starts", "timezone", "rule", "due_at", "status", "created_at"),
     "summary": ("text", "request", "investigated", "learned", "completed", "next_steps", "notes", "generated_by_model"),
 }
 
@@ -53,8 +64,9 @@ class People:
                 facts.delete().where(sa.or_(facts.c.owner == _owner(user_id), facts.c.user_id == user_id))
             )
             doomed.add(Doomed(receipt=Receipt(facts=gone.rowcount)))
+            await self._erase_observations(connection, user_id, doomed)
             of_person = sa.or_(telemetry_events.c.user_id == user_id, telemetry_events.c.session_id.in_(own))
-            await connection.execute(telemetry_events.delete().where(of_person))
+            await telemetry.erase(connection, of_person, to_ms(self._clock.now()))
             await _erase_account(connection, user_id)
         return await self._forgetting.follow_up(doomed)
 
@@ -66,15 +78,18 @@ class People:
 
     async def export(self, user_id: int) -> dict[str, Any]:
         """Everything of one person as JSON-able data; of groups, what this person said there."""
-        async with self._database.read() as connection:
+        async with self._database.search() as connection:
             user = (await connection.execute(sa.select(users).where(users.c.id == user_id))).mappings().first()
             if user is None:
                 return {}
             keys = sa.select(identities.c.key).where(identities.c.user_id == user_id).order_by(identities.c.key)
             return {
-                "user": _plain(user, ("id", "name", "role", "language", "created_at")),
+                "user": _plain(user, ("id", "name", "role", "language", "timezone", "created_at")),
                 "identities": list((await connection.execute(keys)).scalars()),
                 "facts": await _export_facts(connection, user_id),
+                "instructions": await _export_instructions(connection, user_id),
+                "observations": await _export_observations(connection, user_id),
+                "reminders": await _export_reminders(connection, user_id),
                 "sessions": await _export_sessions(connection, user_id),
             }
 
@@ -90,6 +105,18 @@ class People:
         mine = await erasure.sessions_of(connection, [me.owner])
         doomed.add(await self._forgetting.remove_sessions(connection, mine))
         return doomed
+
+    async def _erase_observations(self, connection: AsyncConnection, user_id: int, doomed: Doomed) -> None:
+        """What is left of one's own, and what hooks and taps kept of one elsewhere: no words of others hang on it."""
+        mine = sa.or_(
+            observations.c.owner.in_((_owner(user_id), sensitive_key(user_id))), observations.c.user_id == user_id
+        )
+        rows = (await connection.execute(sa.select(observations.c.id, observations.c.owner).where(mine))).all()
+        lost = Lost()
+        for observation_id, owner in rows:
+            lost.vectors.setdefault(owner, []).append(observation_id)
+        lost.deleted = await observation_store.delete(connection, [row[0] for row in rows])
+        await self._forgetting.lose(connection, doomed, lost)
 
     async def _leave_groups(self, connection: AsyncConnection, user_id: int, now: int) -> Doomed:
         """Delete what the person said among others, and the answers to it; a session of nobody else goes whole."""
@@ -107,9 +134,11 @@ class People:
         )
         owners = sorted({row["owner"] for row in said})
         await erasure.empty_inbox(connection, asked, now)
+        lost = await losing.withdraw(connection, doomed_ids, now)
         await connection.execute(messages.delete().where(messages.c.id.in_(doomed_ids)))
-        await unlink_sources(connection, set(owners), doomed_ids)
+        await reach.unlink_sources(connection, set(owners), doomed_ids)
         doomed = await self._forgetting.discard(connection, stale, owners)
+        await self._forgetting.lose(connection, doomed, lost)
         doomed.add(Doomed(receipt=Receipt(messages_redacted=len(doomed_ids))))
         doomed.add(await self._forgetting.remove_sessions(connection, await _hand_over(connection, user_id)))
         return doomed
@@ -143,6 +172,7 @@ async def _erase_account(connection: AsyncConnection, user_id: int) -> None:
             )
         )
     await connection.execute(pairing_codes.delete().where(pairing_codes.c.identity.in_(keys)))
+    await standing.forget(connection, _owner(user_id))
     await connection.execute(users.delete().where(users.c.id == user_id))  # identities, grants and buttons follow
 
 
@@ -163,6 +193,38 @@ async def _export_facts(connection: AsyncConnection, user_id: int) -> list[dict[
         .order_by(facts.c.id)
     )
     return [_plain(row, _EXPORTED["facts"]) for row in (await connection.execute(query)).mappings()]
+
+
+async def _export_instructions(connection: AsyncConnection, user_id: int) -> list[dict[str, Any]]:
+    """Every version that this person applied, of their own and of the bot's character."""
+    query = sa.select(instructions).where(instructions.c.user_id == user_id).order_by(instructions.c.id)
+    return [_plain(row, _EXPORTED["instructions"]) for row in (await connection.execute(query)).mappings()]
+
+
+async def _export_observations(connection: AsyncConnection, user_id: int) -> list[dict[str, Any]]:
+    """One's own, and what was noticed elsewhere of what one said; of the evidence one's own words only."""
+    private = (_owner(user_id), sensitive_key(user_id))
+    mine = sa.or_(observations.c.owner.in_(private), observations.c.user_id == user_id)
+    owners = list((await connection.execute(sa.select(observations.c.owner).distinct().where(mine))).scalars())
+    exported: list[dict[str, Any]] = []
+    for each in await observation_store.load(connection, owners, mine) if owners else ():
+        said = [quote for quote in each.evidence if each.owner in private or quote.user_id == user_id]
+        content: dict[str, Any] = {name: getattr(each.content, name) for name in _EXPORTED["observations"]}
+        content |= {"facts": [*each.content.facts], "concepts": [*each.content.concepts, *each.content.aliases]}
+        exported.append(
+            {"id": each.id, "scope": each.scope}
+            | content
+            | {"trigger_source": each.trigger_source, "proof_count": each.proof_count}
+            | {"valid_from": each.valid_from.isoformat(), "valid_to": each.valid_to and each.valid_to.isoformat()}
+            | {"superseded_by": each.superseded_by, "created_at": each.created_at.isoformat()}
+            | {"evidence": [{"message_id": quote.message_id, "quote": quote.quote} for quote in said]}
+        )
+    return exported
+
+
+async def _export_reminders(connection: AsyncConnection, user_id: int) -> list[dict[str, Any]]:
+    query = sa.select(reminders).where(reminders.c.user_id == user_id).order_by(reminders.c.id)
+    return [_plain(row, _EXPORTED["reminders"]) for row in (await connection.execute(query)).mappings()]
 
 
 async def _export_sessions(connection: AsyncConnection, user_id: int) -> list[dict[str, Any]]:
@@ -188,6 +250,7 @@ async def _export_sessions(connection: AsyncConnection, user_id: int) -> list[di
             _plain(row, _EXPORTED["sessions"])
             | {
                 "is_private": is_own,
+                "title": row["title"] if is_own else "",  # of a group it may be made of what somebody else said
                 "messages": [
                     _plain(each, _EXPORTED["messages"]) for each in (await connection.execute(said)).mappings()
                 ],

@@ -35,6 +35,27 @@ class Tier(StrEnum):
     SMALL = "small"
     DEFAULT = "default"
     SMART = "smart"
+    ADVISOR = "advisor"
+    """Whoever the answering model may consult."""
+
+
+class Purpose(StrEnum):
+    """What a model is called for: the bill is kept apart by it."""
+
+    CHAT = "chat"
+    ADVISOR = "advisor"
+    SUMMARY = "summary"
+    EXTRACTION = "extraction"
+    CONSOLIDATION = "consolidation"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """To whom a call is charged. Background work belongs to nobody: it has a budget of its own."""
+
+    purpose: Purpose = Purpose.CHAT
+    user_id: int | None = None
+    session_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +91,28 @@ class ChatMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a provider condensed the beginning of a conversation to."""
+
+    text: str
+    """For whoever cannot read the block."""
+    block: Json
+    """The provider's own; it goes back byte for byte, before all that was said since."""
+    model: str
+    """Who made it: nobody else is shown the block."""
+
+
+class Compaction(StrEnum):
+    """How a model condenses the beginning of a long conversation, if it does."""
+
+    NONE = "none"
+    ON_DEMAND = "on_demand"
+    """When a request asks for it: `ModelRequest.compacts`."""
+    AT_THRESHOLD = "at_threshold"
+    """By itself, in the midst of an answer: `Finished.compacted`."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSpec:
     """A tool as models see it: a flat JSON schema (Ollama drops nested properties)."""
 
@@ -89,6 +132,13 @@ class ModelRequest:
     """With a JSON schema the answer is one JSON object that fits it."""
     user_key: str | None = None
     """Opaque, stable, without personal data; for providers that want to tell end users apart."""
+    account: Account = Account()
+    must_answer: bool = False
+    """`tools` are what was called so far; none may be called any more."""
+    compacted: Compacted | None = None
+    """Stands for all that was said before `messages`."""
+    compacts: bool = False
+    """Nothing is to be answered: condense all of it. `messages` may end with an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +149,17 @@ class Usage:
     output: int = 0
     cache_read: int = 0
     cache_write: int = 0
+    """All that was written to a cache."""
+    cache_write_1h: int = 0
+    """The part of `cache_write` that is kept for an hour, which costs more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Billed:
+    """One line of a provider's bill."""
+
+    model: str
+    usage: Usage
 
 
 class StopReason(StrEnum):
@@ -125,6 +186,14 @@ class Finished:
     model: str = ""
     raw: tuple[Json, ...] = ()
     """The assistant message in the provider's own blocks; see `ChatMessage.raw`."""
+    compacted: Compacted | None = None
+    """Stands for all that this answer answered, from now on."""
+    billed: tuple[Billed, ...] = field(default=(), compare=False)
+    """Line by line where a call was billed as several; empty: it is `model` and `usage`."""
+    nano_usd: int | None = field(default=None, compare=False)
+    """What all of it cost in 1e-9 US dollars; None where no price is known."""
+    stand_in: str = ""
+    """Who answered in the place of a provider that does not."""
 
 
 ModelEvent = TextDelta | Finished
@@ -141,6 +210,7 @@ class ModelTraits:
     context_tokens: int
     facts_near_question: bool = False
     """True for small models: facts and recollections go into the newest user turn, beside the question."""
+    compaction: Compaction = Compaction.NONE
 
 
 class Failure(StrEnum):
@@ -157,16 +227,24 @@ class Failure(StrEnum):
     REFUSED = "refused"
     BAD_REQUEST = "bad_request"
     NO_MODEL = "no_model"
+    BUDGET = "budget"
+    """Our own limit for the day; nothing was asked."""
 
 
 class ModelError(Exception):
-    """A model call failed. `detail` is for the log, never for a chat."""
+    """A model call failed. `detail` is for the log, never for a chat.
 
-    def __init__(self, failure: Failure, detail: str, *, retry_after: float | None = None) -> None:
+    `excess` is how many times too long the prompt was (TOO_LONG), where that is known.
+    """
+
+    def __init__(
+        self, failure: Failure, detail: str, *, retry_after: float | None = None, excess: float | None = None
+    ) -> None:
         super().__init__(f"{failure}: {detail}")
         self.failure = failure
         self.detail = detail
         self.retry_after = retry_after
+        self.excess = excess
 
 
 class LanguageModel(Protocol):

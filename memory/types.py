@@ -176,23 +176,69 @@ class Remembered:
 
 
 @dataclass(frozen=True, slots=True)
+class Cited:
+    """A line of an earlier session, with the id by which it can be cited."""
+
+    message_id: int
+    speaker: str
+    text: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Recollection:
     """A recalled earlier session, with why it was recalled."""
 
     session_id: int
     title: str
     text: str
+    """Its summary; "" while there is none."""
     at: datetime
     score: float
     reason: str
+    lines: tuple[Cited, ...] = ()
+    """What was said there that bears on the question, in the order of the log."""
+
+    @property
+    def told(self) -> str:
+        """All the words that it brings back."""
+        return "\n".join((self.title, self.text, *(line.text for line in self.lines)))
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """A recalled observation, with when and where it comes from and why it was recalled."""
+
+    id: int
+    text: str
+    at: datetime
+    source: str
+    """A code: "chat:12" (a session), "manual:12", "hook", "consolidation"."""
+    score: float
+    reason: str
+    title: str = ""
+    type: str = ""
+    """fact, decision, event, concept, preference or task."""
+    scope: Scope = Scope.PRIVATE
+
+
+class ObservationRefused(Exception):  # noqa: N818 - it is an answer to a person, not a fault
+    """An observation was not kept or changed. `reason`: "empty" (nothing to keep), "gone" (no such one here),
+    "others" (it rests on what others said), "members" (not in that team or group), "grant" (one is needed).
+    """
+
+    def __init__(self, reason: Literal["empty", "gone", "others", "members", "grant"]) -> None:
+        super().__init__(f"the observation was refused: {reason}")
+        self.reason: Literal["empty", "gone", "others", "members", "grant"] = reason
 
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What bears on a question: facts in full, at most three earlier sessions, and what was missing."""
+    """What bears on a question: facts in full, at most three earlier sessions, observations, and what was missing."""
 
     facts: tuple[Fact, ...] = ()
     recollections: tuple[Recollection, ...] = ()
+    observations: tuple[Noticed, ...] = ()
     degraded: tuple[str, ...] = ()
     """Parts that did not answer: "embedder", "index", "store"."""
     trace: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -207,6 +253,7 @@ class Receipt:
     summaries: int = 0
     summaries_anew: int = 0
     """How many of the summaries are of sessions that are still there: they are made anew from what remains."""
+    observations: int = 0
     vectors: int = 0
     pending: int = 0
     backups: tuple[str, ...] = ()
@@ -264,12 +311,15 @@ class Health:
 
 __all__ = [
     "Audience",
+    "Cited",
     "Fact",
     "FactRefused",
     "Found",
     "Health",
     "MemorySettings",
     "Message",
+    "Noticed",
+    "ObservationRefused",
     "Origin",
     "Recall",
     "Receipt",

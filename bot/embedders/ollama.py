@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final
+from zlib import crc32
 
 import httpx
 import numpy as np
@@ -51,11 +52,22 @@ class OllamaEmbedder:
     `host` None leaves the choice to the client: `OLLAMA_HOST`, else this machine.
     """
 
-    def __init__(self, *, host: str | None, model: str = "nomic-embed-text", dimension: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        host: str | None,
+        model: str = "nomic-embed-text",
+        dimension: int | None = None,
+        query_prefix: str | None = None,
+        document_prefix: str | None = None,
+    ) -> None:
         self._client = ollama.AsyncClient(host=host, timeout=_TIMEOUT)
         self._model = model
         family = model.rsplit("/", 1)[-1].split(":", 1)[0].removesuffix("-v2-moe")
-        self._query_prefix, self._document_prefix = _PREFIXES.get(family, ("", ""))
+        known = _PREFIXES.get(family, ("", ""))
+        self._query_prefix = known[0] if query_prefix is None else query_prefix
+        self._document_prefix = known[1] if document_prefix is None else document_prefix
+        self._is_known = (self._query_prefix, self._document_prefix) == known
         self._asked = dimension
         self._dimension = dimension
         self._floor: float | None = None
@@ -63,7 +75,8 @@ class OllamaEmbedder:
 
     @property
     def name(self) -> str:
-        return f"ollama/{self._model}@{_PREFIX_VERSION}"
+        version = str(_PREFIX_VERSION) if self._is_known else f"{crc32(self._document_prefix.encode()):08x}"
+        return f"ollama/{self._model}@{version}"
 
     @property
     def dimension(self) -> int:

@@ -17,11 +17,13 @@ from bot.transports.base import Fault, Outgoing, Part, SendError, Transport
 from bot.transports.limiter import Limiter
 from bot.transports.posting import Context, post, unpack
 from handlers.types import Card, Place
+from memory import telemetry
 from memory.instants import to_ms
 from memory.ports import Clock
 from memory.storage import outbox, sessions
 from memory.storage.database import Database
 from memory.storage.outbox import OutboxRow
+from memory.telemetry import TransportFault
 
 log = structlog.get_logger(__name__)
 
@@ -40,6 +42,10 @@ LOOK_AGAIN_SECONDS = 60
 MOST_STUMBLES = 3
 BROKEN = "broken"
 """The `error` of a row that this program could not send for a fault of its own."""
+
+
+class _Withdrawn(Exception):  # noqa: N818 - it is no error
+    """The row is to be taken out of the chat by now: there is nothing left to send."""
 
 
 class Delivery:
@@ -164,6 +170,7 @@ class Delivery:
             return
         del self._stumbles[row.id]
         log.error("delivery.given_up", row=row.id, lane=row.lane)
+        await self._note(row, BROKEN)
         async with self._database.write() as connection:  # at once, for what tells the person may be what fails
             await outbox.change(connection, row.id, status="failed", error=BROKEN)
         await self._set_aside(row, "failed", BROKEN)
@@ -187,10 +194,13 @@ class Delivery:
                 await outbox.change(connection, row.id, status=status)
 
     async def _deliver(self, row: OutboxRow) -> None:
-        if row.status == "doubtful":
+        transport = self._transports[row.transport]
+        if row.status == "doubtful" and not transport.resends_safely:
             await self._set_aside(row, "unknown", Fault.UNKNOWN)
             return
-        transport = self._transports[row.transport]
+        if row.status == "wiping":
+            await self._wipe(transport, row)
+            return
         assert row.event is not None
         outgoing = unpack(row.event)
         try:
@@ -198,24 +208,44 @@ class Delivery:
         except SendError as error:
             await self._settle(row, error)
             return
+        except _Withdrawn:
+            return
         async with self._database.write() as connection:
             await outbox.sent(connection, row.id, refs, to_ms(self._clock.now()))
 
     async def _carry_out(self, transport: Transport, row: OutboxRow, outgoing: Outgoing) -> tuple[str, ...]:
         place = _place(row)
-        if outgoing.kind == "wipe":
-            await self.limiter.wait(place.chat, transport.pace(place))
-            left = await transport.delete(place, outgoing.wiped)
-            if left:
-                log.warning("delivery.not_wiped", count=len(left))
-            return ()
         parts = transport.render(outgoing)
         refs = row.refs
+        if row.status == "doubtful":  # what was shown of it may be there: the same send again says under which id
+            ref = await transport.send(place, parts[0], outbox.send_key(row.id, row.created_at, 0))
+            outgoing = replace(outgoing, replaces=ref)
         if outgoing.replaces and not refs:
             refs = await self._replace(transport, place, outgoing.replaces, parts[0])
         while len(refs) < len(parts):
             refs = (*refs, await self._send_part(transport, row, parts, refs))
         return refs
+
+    async def _wipe(self, transport: Transport, row: OutboxRow) -> None:
+        """Take out of a place all that is to go there: deleted, or where that is refused, a stub in its place."""
+        place = _place(row)
+        async with self._database.read() as connection:
+            rows = await outbox.wiping_in_lane(connection, row.transport, row.lane)
+        refs = tuple(dict.fromkeys(ref for each in rows for ref in each.refs))
+        try:
+            if refs:
+                await self.limiter.wait(place.chat, transport.pace(place))
+                for ref in await transport.delete(place, refs):
+                    assert row.event is not None
+                    stub = transport.render(Outgoing("notice", row.event["text"]))
+                    await self._replace(transport, place, ref, stub[0])
+        except SendError as error:
+            if error.fault in (Fault.LATER, Fault.UNSENT, Fault.UNKNOWN):
+                await self._settle(row, error)
+                return
+            log.warning("delivery.not_wiped", fault=error.fault, count=len(refs))  # nobody can see it there any more
+        async with self._database.write() as connection:
+            await outbox.wiped(connection, [each.id for each in rows], to_ms(self._clock.now()))
 
     async def _replace(self, transport: Transport, place: Place, ref: str, part: Part) -> tuple[str, ...]:
         """Put a part in the place of a message; an empty result means that it must be sent anew."""
@@ -243,8 +273,9 @@ class Delivery:
         place = _place(row)
         await self.limiter.wait(place.chat, transport.pace(place))
         async with self._database.write() as connection:
-            await outbox.change(connection, row.id, status="sending", refs=refs)
-        key = f"{row.id}-{index}"
+            if not await outbox.begin_sending(connection, row.id, refs):
+                raise _Withdrawn
+        key = outbox.send_key(row.id, row.created_at, index)
         try:
             ref = await transport.send(place, part, key)
         except SendError as error:
@@ -259,6 +290,7 @@ class Delivery:
 
     async def _settle(self, row: OutboxRow, error: SendError) -> None:
         log.warning("delivery.fault", row=row.id, fault=error.fault, retry_after=error.retry_after)
+        await self._note(row, error.fault)
         place = _place(row)
         match error.fault:
             case Fault.LATER:
@@ -280,10 +312,18 @@ class Delivery:
             case _:
                 await self._set_aside(row, "failed", error.fault)
 
+    async def _note(self, row: OutboxRow, fault: str) -> None:
+        event = TransportFault(
+            user_id=row.user_id, session_id=row.session_id, transport=telemetry.code(row.transport), fault=fault
+        )
+        async with self._database.write() as connection:
+            await telemetry.record(connection, event, to_ms(self._clock.now()))
+
     async def _again(self, row: OutboxRow, seconds: float) -> None:
         not_before, attempts = self._in(seconds), row.attempts + 1
+        status = "doubtful" if row.status == "doubtful" else "pending"
         async with self._database.write() as connection:
-            await outbox.change(connection, row.id, status="pending", not_before=not_before, attempts=attempts)
+            await outbox.change(connection, row.id, status=status, not_before=not_before, attempts=attempts)
 
     def _in(self, seconds: float) -> int:
         return to_ms(self._clock.now()) + round(seconds * 1000)

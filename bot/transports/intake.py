@@ -18,7 +18,7 @@ from bot.transports.base import Hold, Preview, Transport
 from bot.transports.delivery import Delivery
 from bot.transports.posting import Context, post
 from bot.transports.preview import Previewer
-from handlers.types import Event, Handled, Incoming, Notice, Text
+from handlers.types import Event, Handled, Incoming, Notice, Status, Text
 from memory.instants import to_ms
 from memory.ports import Clock
 from memory.storage import inbox, sessions
@@ -100,6 +100,10 @@ class Intake:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def is_busy(self, lane: str) -> bool:
+        """True while something of a place is being worked on: what the clock does there comes later."""
+        return lane in self._lanes
+
     def is_idle(self) -> bool:
         return not (self._lanes or self._gathering or self._urgent)
 
@@ -163,6 +167,8 @@ class Intake:
         lane.waiting.append(incoming)
         if lane.task is None:
             lane.task = asyncio.create_task(self._work_lane(incoming.place.lane, lane))
+        elif incoming.press:  # it would spin on the phone until its turn
+            self._spawn(self._transport.acknowledge(incoming, ""))
         else:
             self._spawn(self._transport.mark_waiting(incoming, waiting=True))
 
@@ -175,7 +181,7 @@ class Intake:
         first = True
         while lane.waiting:
             incoming = lane.waiting.popleft()
-            if not first:
+            if not first and not incoming.press:
                 self._spawn(self._transport.mark_waiting(incoming, waiting=False))
             first = False
             await self._work(incoming)
@@ -199,6 +205,8 @@ class Intake:
             async for event in reply:
                 if isinstance(event, Text) and not event.done:
                     previewer.grow(event.text)
+                elif isinstance(event, Status):
+                    previewer.show_status(event.text)
                 elif isinstance(event, Notice) and event.brief and incoming.press:
                     toast = event.text
                 else:

@@ -16,7 +16,7 @@ from memory.storage import confirmations, log, outbox, working
 from memory.storage.confirmations import Pending
 from memory.storage.making import without_forgotten
 from memory.storage.outbox import Draft, OutboxRow
-from memory.types import Utterance
+from memory.types import SessionState, Utterance
 
 BUTTONS_LIVE_MS = 7 * 24 * 3600 * 1000
 
@@ -42,7 +42,7 @@ async def post(connection: AsyncConnection, context: Context, events: list[Event
     for event in events:
         match event:
             case Progress():
-                await working.put(connection, event.state)
+                await working.put(connection, _without_forgotten(connection, context, event.state))
             case Wipe():
                 await working.wipe(connection, event.session_id, event.stub)
             case Text() | Card() | Notice():
@@ -59,6 +59,12 @@ async def post(connection: AsyncConnection, context: Context, events: list[Event
     await telemetry.record_all(connection, happened, now)
     if growing is not None:  # nothing came of what grew: a line that said what was being done
         await outbox.change(connection, growing.id, status="wiping", event={"kind": "wipe", "text": "…"})
+
+
+def _without_forgotten(connection: AsyncConnection, context: Context, state: SessionState) -> SessionState:
+    """The name of the work is made of people's words, too."""
+    said = {"title": state.title, "step": state.step, "data": state.data}
+    return replace(state, **without_forgotten(connection, context.inbox_id, said))
 
 
 async def _record(connection: AsyncConnection, context: Context, record: Utterance | None, now: int) -> int | None:

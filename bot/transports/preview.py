@@ -21,6 +21,8 @@ from memory.storage.outbox import Draft
 
 log = structlog.get_logger(__name__)
 
+FIRST_SECONDS = 1.0
+"""How long a message that will be edited waits for its first words, and a short answer is sent once."""
 TYPING_SECONDS = 4.5  # clients show it for five
 
 
@@ -88,6 +90,9 @@ class Previewer:
 
     async def _show(self) -> None:
         pace = self._transport.pace(self._place)
+        if self._style is Preview.EDIT:  # some clients never show an edit: the first words must be worth reading
+            await self._grown.wait()
+            await asyncio.sleep(min(FIRST_SECONDS, pace.preview_seconds))
         while True:
             await self._grown.wait()
             self._grown.clear()

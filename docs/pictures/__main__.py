@@ -1,9 +1,10 @@
-"""`make pictures`: draws docs/pictures/telegram.svg and docs/pictures/terminal.svg anew."""
+"""`make pictures`: draws telegram.svg, draft.svg and terminal.svg of docs/pictures anew."""
 
 import asyncio
 import tempfile
 from pathlib import Path
 
+from docs.pictures.draft import draw_draft
 from docs.pictures.script import rehearse
 from docs.pictures.telegram import draw_telegram
 from docs.pictures.terminal import draw_terminal
@@ -13,8 +14,9 @@ HERE = Path(__file__).parent
 
 
 async def main() -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        (HERE / "telegram.svg").write_text(await draw_telegram(Path(folder)), encoding="utf-8")
+    for name, draw in (("telegram", draw_telegram), ("draft", draw_draft)):
+        with tempfile.TemporaryDirectory() as folder:
+            (HERE / f"{name}.svg").write_text(await draw(Path(folder)), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder:
         async with MessagesApi() as model:
             rehearse(model)

@@ -18,6 +18,21 @@ An **apple cake with almonds**, since hazelnuts are not for you:
 2. Lay the apples on top, then the almonds.
 3. Bake for 45 minutes at 180 °C."""
 
+MAIL = """\
+Dear Ms Krause,
+
+the heating in our flat is cold. Please have it repaired.
+
+Kind regards
+Ada"""
+DATED_MAIL = """\
+Dear Ms Krause,
+
+the heating in our flat has been cold since Monday. Please have it repaired, and tell me when somebody will come.
+
+Kind regards
+Ada"""
+
 
 def rehearse(model: MessagesApi) -> None:
     """Teach the model its part."""
@@ -29,6 +44,16 @@ def rehearse(model: MessagesApi) -> None:
     _knowing(model, "pack", "Bruno", PACKING, "A lead, a towel, a water bowl and food for two days.")
     _knowing(model, r"called\?", "Bruno", "Bruno.", "I do not know. You have not told me.")
     _knowing(model, "bake", "hazelnuts", CAKE, "A hazelnut cake with pears.")
+
+
+def rehearse_mail(model: MessagesApi) -> None:
+    """Teach the model to write a mail and to change it."""
+    title = "Mail to the landlord"
+    model.on(user="write a mail", has_tool="write_draft").reply(tool=("write_draft", {"title": title, "text": MAIL}))
+    model.on(user="since when", has_tool="read_work").reply(tool=("read_work", {}))
+    model.on(user="since when", after_tool="^draft: ").reply(tool=("write_draft", {"title": title, "text": DATED_MAIL}))
+    model.on(after_tool="^Draft 1 is shown").reply("Here is a first version.")
+    model.on(after_tool="^Draft 2 is shown").reply("It says Monday now, and asks for a date.")
 
 
 def _knowing(model: MessagesApi, question: str, word: str, with_it: str, without_it: str) -> None:

@@ -1,16 +1,47 @@
 """What a tap does: one file a topic, every action listed once. An action is part of stored buttons: never reuse one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from handlers.buttons import answers, chats, facts, forgetting, people
+from handlers.buttons import (
+    answers,
+    approvals,
+    chats,
+    closing,
+    draft,
+    facts,
+    forgetting,
+    history,
+    instructions,
+    people,
+    reminders,
+)
+from handlers.buttons import model as models
+from handlers.buttons import spending as budgets
+from handlers.calls import Tool
+from handlers.reminders import Reminders
+from handlers.spending import Spending
 from handlers.turn import Turn
 from handlers.types import Handler
+from handlers.work import Works
+from handlers.writer import Writer
 from memory.memory import Memory
-from memory.ports import Clock
-from memory.storage.database import Database
+from memory.ports import LanguageModel
 
 
-def buttons(database: Database, clock: Clock, memory: Memory, turn: Turn) -> Mapping[str, Handler]:
+def buttons(  # noqa: PLR0913 - what they are made of
+    memory: Memory,
+    works: Works,
+    kept: Reminders,
+    tools: Sequence[Tool],
+    *,
+    turn: Turn,
+    writer: Writer,
+    model: LanguageModel,
+    spending: Spending,
+) -> Mapping[str, Handler]:
+    """By action; `works` has the database and the clock."""
+    database, clock = works.database, works.clock
+    by_name = {tool.spec.name: tool for tool in tools}
     return {
         "keep_fact": facts.keep(memory),
         "undo_fact": facts.undo(memory),
@@ -31,6 +62,27 @@ def buttons(database: Database, clock: Clock, memory: Memory, turn: Turn) -> Map
         "delete_chat": chats.delete(database, memory),
         "answer_again": answers.answer_again(database, turn),
         "show_answer": answers.show(database),
+        "close_work": closing.close(works),
+        "continue_work": closing.go_on(works),
+        "allow_call": approvals.allow(database, works, by_name),
+        "deny_call": approvals.deny(database),
+        "keep_draft": draft.keep(works),
+        "show_draft_changes": draft.changes(works),
+        "ask_discard_draft": draft.ask_discard(works),
+        "discard_draft": draft.discard(works),
+        "write_draft_again": draft.write_again(writer),
+        "history_page": history.page(works),
+        **instructions.handlers(works),
+        "keep_reminder": reminders.keep(kept),
+        "undo_reminder": reminders.undo(kept),
+        "reminders_page": reminders.page(kept),
+        "open_reminder": reminders.open(kept),
+        "snooze_reminder": reminders.snooze(kept),
+        "finish_reminder": reminders.finish(kept),
+        "ask_delete_reminder": reminders.ask_delete(kept),
+        "delete_reminder": reminders.delete(kept),
+        "pin_model": models.pin(database, model),
+        "lift_budget": budgets.lift(spending),
         "speak": people.speak(database),
         "approve": people.approve(database, clock),
         "decline": people.decline(database, clock),

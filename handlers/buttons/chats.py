@@ -63,11 +63,12 @@ def export(database: Database) -> Handler:
     async def handle(request: Request) -> Reply:
         session = await _chosen(database, request)
         async with database.read() as connection:
-            messages = await log.since(connection, session.id, 0)
+            messages = await log.everything(connection, session.id)
         title = session.title or request.say("chat-untitled")
         lines = [f"# {title}", ""]
         for message in messages:
-            lines += [f"**{message.speaker}** · {message.created_at:%Y-%m-%d %H:%M} UTC", "", message.text, ""]
+            note = f" · {request.say('working-output')}" if message.is_working else ""
+            lines += [f"**{message.speaker}** · {message.created_at:%Y-%m-%d %H:%M} UTC{note}", "", message.text, ""]
         yield Card(request.say("exported", title=title), file=(f"chat-{session.id}.md", "\n".join(lines)))
 
     return handle

@@ -2,15 +2,59 @@
 
 from collections.abc import Mapping
 
-from handlers.commands import chats, forget, help, language, memory, newchat, remember, stop
+from handlers.commands import (
+    chats,
+    close,
+    dashboard,
+    draft,
+    forget,
+    help,
+    history,
+    instructions,
+    language,
+    memory,
+    newchat,
+    persona,
+    remember,
+    remind,
+    reminders,
+    stop,
+    timezone,
+    usage,
+)
+from handlers.commands import model as models
+from handlers.commands.dashboard import Dashboard
+from handlers.instructions import proposed
 from handlers.locales import phrases
+from handlers.reminders import Reminders
 from handlers.running import Running
+from handlers.spending import Spending
 from handlers.types import Command, Handler, Threads
+from handlers.work import Works
+from handlers.writer import Writer
 from memory.memory import Memory
-from memory.ports import Clock
+from memory.ports import LanguageModel
 from memory.storage.database import Database
 
-MENU = ("newchat", "chats", "remember", "forget", "memory", "language", "stop", "help")
+MENU = (
+    "newchat",
+    "chats",
+    "history",
+    "remember",
+    "forget",
+    "memory",
+    "remind",
+    "reminders",
+    "instructions",
+    "draft",
+    "close",
+    "model",
+    "usage",
+    "language",
+    "timezone",
+    "stop",
+    "help",
+)
 """The commands that clients show, in this order."""
 
 
@@ -20,22 +64,50 @@ def menu(language: str) -> list[tuple[str, str]]:
     return [(name, say(f"command-{name}")) for name in MENU]
 
 
-def commands(database: Database, clock: Clock, recollect: Memory, running: Running, threads: Threads) -> list[Command]:
+def commands(  # noqa: PLR0913 - what they are made of
+    recollect: Memory,
+    works: Works,
+    kept: Reminders,
+    *,
+    writer: Writer,
+    running: Running,
+    threads: Threads,
+    model: LanguageModel,
+    spending: Spending,
+    web: Dashboard,
+) -> list[Command]:
+    """All of them; `works` has the database and the clock."""
+    database, clock = works.database, works.clock
     listed = [
-        newchat.command(database, clock, threads),
+        newchat.command(database, clock, threads, works),
         chats.command(database),
+        history.command(works),
         remember.command(recollect),
         forget.command(recollect),
         memory.command(recollect),
+        remind.command(kept),
+        reminders.command(kept, works),
+        draft.command(works, writer),
+        instructions.command(works),
+        persona.command(works),
+        close.command(works),
+        models.command(database, model),
+        usage.command(spending),
+        dashboard.command(database, clock, web),
         language.command(),
+        timezone.command(works),
         stop.command(running),
     ]
     return [*help.commands(listed), *listed]
 
 
-def awaited(database: Database, recollect: Memory) -> Mapping[str, Handler]:
-    """What a person's next message is for, after "Edit" or "Rename"."""
-    return {"edit_fact": memory.edited(recollect), "rename_chat": chats.renamed(database)}
+def awaited(database: Database, recollect: Memory, works: Works) -> Mapping[str, Handler]:
+    """What a person's next message is for, after "Edit", "Rename" or "Change"."""
+    return {
+        "edit_fact": memory.edited(recollect),
+        "rename_chat": chats.renamed(database),
+        "change_instructions": proposed(works),
+    }
 
 
 __all__ = ["awaited", "commands", "menu"]

@@ -9,6 +9,7 @@ def command(works: Works) -> Command:
         work = await works.load(request)
         if work.state is None:
             raise UserError(request.say("work-none"))
+        work.check_theirs()
         work.close("asked")
         for event in work.events():
             yield event

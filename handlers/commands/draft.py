@@ -16,12 +16,13 @@ def command(works: Works, writer: Writer) -> Command:
                     yield event
             return
         work = await works.load(request)
-        if work.holds(draft.TOOL):
+        text = (await draft.versions(work)).get(draft.newest(work)) if work.holds(draft.TOOL) else None
+        if text is not None:
             work.change()
-            number = draft.newest(work)
-            draft.show(request, work, number, (await draft.versions(work))[number])
+            draft.show(request, work, draft.newest(work), text)
         elif kept := await draft.last_kept(works.database, request.session.id):
             draft.put(request, work, kept.text, title=kept.title)
+            work.change(saved=True)
         else:
             raise UserError(request.say("draft-how"))
         for event in work.events():

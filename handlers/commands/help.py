@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from handlers.types import Command, Notice, Reply, Request
+from memory.types import Role
 
 
 def commands(listed: Sequence[Command]) -> list[Command]:
     async def help(request: Request) -> Reply:
         say = request.say
-        lines = [f"/{command.name} – {say(f'command-{command.name}')}" for command in listed]
+        offered = [each for each in listed if not each.for_owners or request.user.role is Role.OWNER]
+        lines = [f"/{command.name} – {say(f'command-{command.name}')}" for command in offered]
         yield Notice("\n".join([say("help"), "", *lines]))
 
     async def start(request: Request) -> Reply:

@@ -1,6 +1,7 @@
 """/remind: set a reminder, without a model; a time in English, German or Russian, then what it is about."""
 
 from handlers import reminders
+from handlers.facts import shorten
 from handlers.reminders import Reminders
 from handlers.types import Command, Reply, Request, UserError
 from handlers.when import understand
@@ -11,9 +12,11 @@ def command(kept: Reminders) -> Command:
         say, incoming = request.say, request.incoming
         where, said_at = kept.zone(request.user), kept.said_at(request)
         found = understand(request.args, said_at, where)
-        text = (found[1] if found else "") or incoming.quote
+        text = (found[1] if found else "") or shorten(incoming.quote, reminders.LONGEST)
         if found is None or not text:
             raise UserError(say("remind-how"))
+        if len(text) > reminders.LONGEST:
+            raise UserError(say("reminder-long", length=len(text), longest=reminders.LONGEST))
         when = found[0]
         if when.due <= said_at:
             raise UserError(say("remind-past", now=reminders.moment(say, said_at, where)))

@@ -94,7 +94,7 @@ def _listing(kept: Reminders):
         listed, total = await kept.page(request, 0)
         if not listed:
             return Outcome("No reminder is waiting.")
-        lines = "\n".join(reminders.line(request.say, reminder, where) for reminder in listed)
+        lines = "\n".join(reminders.listing(request.say, reminder, where) for reminder in listed)
         card = reminders.page_card(request.say, listed, total, 0, where)
         call.work.show_list(LIST.name, card, lines)
         return Outcome(f"{total} waiting; the person sees them on a card with buttons. The next ones:\n{lines}")
@@ -107,14 +107,17 @@ def _understand(kept: Reminders, request: Request, input: Json) -> tuple[str, Wh
     text, at, repeat = (input.get(name) or "" for name in ("text", "at", "repeat"))
     if not (isinstance(text, str) and text.strip()):
         return "text must say what to remind of."
+    if len(text) > reminders.LONGEST:
+        return f"text has {len(text)} characters, at most {reminders.LONGEST} fit. Nothing was set."
     where, now = kept.zone(request.user), kept.now()
     try:
         starts = datetime.fromisoformat(str(at).strip())
-    except ValueError:
+        if starts.tzinfo is not None:
+            starts = starts.astimezone(where).replace(tzinfo=None)
+            at = starts.isoformat()
+    except (ValueError, OverflowError):
         return "at must be a local date and time such as 2026-12-01T09:00."
-    if starts.tzinfo is not None:
-        starts = starts.astimezone(where).replace(tzinfo=None)
-    elif len(str(at).strip()) == _DATE_ONLY:
+    if len(str(at).strip()) == _DATE_ONLY:
         starts = datetime.combine(starts.date(), time(DEFAULT_HOUR))
     rule = when.repeat_rule(str(repeat), starts)
     if repeat and rule is None:

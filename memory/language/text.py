@@ -16,7 +16,7 @@ _LABELS = "system|assistant|user|human|developer|tool|ai|bot|systemprompt|system
 _TAGS = (
     "system|assistant|user|human|developer|tool|tools|tool_use|tool_result|function_calls|invoke|memory|memories|fact|"
     "facts|recall|recalled|recollection|recollections|summary|summaries|transcript|conversation|instruction|"
-    "instructions|prompt|untrusted|data|context|note|notes|working_note|question|merk"
+    "instructions|known|prompt|untrusted|data|context|note|notes|working_note|question|merk"
 )
 _NOISE = (
     re.compile(r"<\|[^|<>\n]{1,60}\|>"),  # <|im_start|>system and its kin

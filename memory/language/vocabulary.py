@@ -54,6 +54,39 @@ STOP_WORDS: dict[str, frozenset[str]] = {
     ),
 }
 
+FUNCTION_WORDS: frozenset[str] = _set(
+    """
+    a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to
+    was will with i you he she we my your his her our me him us them what when where who which how why did do does has
+    have had would could should about from
+    der die das den dem des ein eine einen einem einer eines und oder aber nicht kein keine ist sind war waren wird hat
+    habe haben hatte bin bist in im am an auf aus bei mit nach von vom zu zum zur für um als wie wo wer was wann warum
+    welche welcher welches wem wen ich du er es sie wir ihr mich mir dich dir ihn ihm uns euch mein meine meinen meinem
+    meiner dein deine deinen sein seine ihre unser unsere sich dass wenn ob auch so da es
+    и в во не на я с со как а то он она оно они мы вы ты что где кто когда почему какой какая какие какое какую чем чей
+    мой моя мое мои моего моей мне меня твой твоя его ее их нас вас нам вам ему ей им у к ко по за из от о об до для
+    это этот эта эти был была было были есть ли бы же но или да нет так
+        """
+)
+"""Words that only hold a sentence together: of no use in an index. Few, as a message is short and each word counts."""
+
+SAYING: frozenset[str] = _set(
+    """
+    suggest suggested recommend recommended propose proposed advise advised advice explain explained write wrote give
+    gave list listed told answered answer provide provided
+    empfohlen empfiehlst vorgeschlagen geraten erklärt geschrieben gegeben genannt geantwortet erzählt
+    посоветовал посоветовала предложил предложила рекомендовал рекомендовала объяснил объяснила написал написала дал
+    дала ответил ответила рассказал рассказала
+        """
+)
+"""With "you": what the assistant did."""
+
+SECOND_PERSON: frozenset[str] = _set(
+    """
+    you your yours du dein deine deinen deinem deiner dir dich ihr euer eure sie ты тебе тебя твой твоя вы вас вам ваш
+        """
+)
+
 SMALL_TALK: frozenset[str] = _set(
     """
     hi hello hey hiya howdy yo morning afternoon evening night good great nice fine cool ok okay okey k kk yes yeah yep

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 
 import Stemmer
 
-from memory.language.vocabulary import CONCEPTS, ORDINARY_VALUES, SMALL_TALK, STOP_WORDS
+from memory.language.vocabulary import CONCEPTS, FUNCTION_WORDS, ORDINARY_VALUES, SMALL_TALK, STOP_WORDS
 
 Language = Literal["en", "de", "ru"]
 
@@ -131,6 +131,16 @@ def index_terms(text: str) -> list[str]:
 def query_terms(text: str) -> list[frozenset[str]]:
     """One set of alternatives for every different content word of a question."""
     return [stems(word) for word in dict.fromkeys(content_words(text))]
+
+
+def evidence_words(text: str) -> list[str]:
+    """The tokens of a message or of a question about messages, without those that only hold a sentence together."""
+    return [word for word in tokens(text) if word not in FUNCTION_WORDS and (len(word) > 1 or word.isdigit())]
+
+
+def evidence_terms(text: str, language: Language) -> list[str]:
+    """The terms under which a message is found, in order, stemmed in its own language."""
+    return [_term(word, language) for word in evidence_words(text)]
 
 
 def _term(word: str, language: Language) -> str:

@@ -1,32 +1,35 @@
-"""Which earlier sessions bear on a question, and why. Pure.
+"""Which earlier sessions bear on a question, and why: by what was said in them and by their summaries. Pure.
 
-Nothing is gated before the two arms meet: meaning above its floor, or enough of the question's own words. Words are a
-bonus to meaning, so that they never drown what was said in another language (measured: rank fusion does).
+Rule: what was said decides; a summary raises a session that was found already, and finds one that words did not.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from memory.recall.finder import Line
+
 WORDS_BONUS = 0.3
-"""What all of the question's words add to a cosine. Tuned on two LoCoMo conversations (231 questions, 38 sessions, USE,
-extractive summaries): right sessions among three .666 with .15, .772 with .3 and more; on 45 questions in three
-languages among 35 sessions it makes no difference (.89)."""
+"""What all of the question's words in a summary add to a cosine."""
 ENOUGH_WORDS = 0.5
-"""Weight of the words that is evidence without meaning."""
+"""Weight of the words of a summary that is evidence without meaning."""
 BEST_OF_MANY = 0.05
-"""On top of the embedder's floor, which is for one pair: a session's cosine is the best of its many sentences."""
+"""On top of the embedder's floor, which is for one pair: a summary's cosine is the best of its sentences."""
 NEAR_THE_BEST = 0.6
-"""What scores less than this share of the best is noise beside it."""
+"""A summary that scores less than this share of the best is noise beside it."""
+OF_SUMMARIES = 0.3
+"""The best summary's share of the best line's score."""
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """Why a session was found."""
+class Candidate:
+    """A session, and why it was found."""
 
     session_id: int
+    score: float
+    """1 for the session of the best line, more where its summary agrees."""
     cosine: float | None
     words: float
-    score: float
+    lines: tuple[Line, ...] = ()
 
     @property
     def reason(self) -> str:
@@ -35,17 +38,45 @@ class Evidence:
         return ", ".join([*parts, f"words {self.words:.2f}"] if self.words else parts)
 
 
-def rank(cosines: Mapping[int, float], words: Mapping[int, float], *, floor: float, limit: int) -> list[Evidence]:
-    """The sessions to recall, best first. `cosines` is empty where the dense arm did not answer."""
+def rank(
+    said: Sequence[Sequence[Line]],
+    cosines: Mapping[int, float],
+    words: Mapping[int, float],
+    *,
+    floor: float,
+    limit: int,
+) -> list[Candidate]:
+    """The sessions to recall, best first.
+
+    `said` holds each found session's best lines, `cosines` and `words` those of summaries; any may be empty.
+    """
+    lines = {of[0].session_id: tuple(of) for of in said}
+    top = max((of[0].score for of in said), default=0.0)
+    summaries = _of_summaries(cosines, words, floor)
+    near = max(summaries.values(), default=0.0)
     found = [
-        Evidence(session_id, cosines.get(session_id), weight, _score(cosines.get(session_id), weight))
-        for session_id, weight in ((each, words.get(each, 0.0)) for each in sorted({*cosines, *words}, reverse=True))
-        if cosines.get(session_id, -1.0) >= floor + BEST_OF_MANY or weight >= ENOUGH_WORDS
+        Candidate(
+            session_id=each,
+            score=(lines[each][0].score / top if each in lines and top > 0 else 0.0)
+            + (OF_SUMMARIES * summaries[each] / near if each in summaries else 0.0),
+            cosine=_best([line.cosine for line in lines.get(each, ())] + [cosines.get(each)]),
+            words=max([line.words for line in lines.get(each, ())] + [words.get(each, 0.0)]),
+            lines=lines.get(each, ()),
+        )
+        for each in sorted({*lines, *summaries}, reverse=True)
     ]
-    best = max((each.score for each in found), default=0.0)
-    near = [each for each in found if each.score >= best * NEAR_THE_BEST]
-    return sorted(near, key=lambda each: -each.score)[:limit]
+    return sorted(found, key=lambda each: -each.score)[:limit]
 
 
-def _score(cosine: float | None, weight: float) -> float:
-    return max(cosine or 0.0, 0.0) + WORDS_BONUS * weight
+def _of_summaries(cosines: Mapping[int, float], words: Mapping[int, float], floor: float) -> dict[int, float]:
+    found = {
+        each: max(cosines.get(each, 0.0), 0.0) + WORDS_BONUS * words.get(each, 0.0)
+        for each in {*cosines, *words}
+        if cosines.get(each, -1.0) >= floor + BEST_OF_MANY or words.get(each, 0.0) >= ENOUGH_WORDS
+    }
+    least = max(found.values(), default=0.0) * NEAR_THE_BEST
+    return {each: score for each, score in found.items() if score >= least}
+
+
+def _best(cosines: Sequence[float | None]) -> float | None:
+    return max((each for each in cosines if each is not None), default=None)

@@ -5,8 +5,9 @@ Rule: recall never raises and never makes an answer wait; what did not answer in
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,20 +16,26 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from memory.instants import from_ms
 from memory.kinds.facts.facts import Facts
+from memory.kinds.observations.reading import Reading
 from memory.kinds.summaries.indexing import SummaryIndex
 from memory.kinds.summaries.store import of_row
-from memory.kinds.summaries.summary import Summary
+from memory.kinds.summaries.summary import FIELDS, Summary
 from memory.language.text import clean
-from memory.language.words import content_words
-from memory.ports import Embedder, EmbedderError
-from memory.recall.ranking import Evidence, rank
+from memory.ports import Clock, Embedder, EmbedderError, Vector
+from memory.recall import replaced
+from memory.recall.evidence import Found
+from memory.recall.finder import Finder, Ranked, asks
+from memory.recall.injection import LINES, fitted
+from memory.recall.question import Question
+from memory.recall.ranking import Candidate, rank
 from memory.scope import Audience, seen_by
 from memory.storage import lexical
 from memory.storage.database import Database
 from memory.storage.tables import messages, sessions, summaries
-from memory.types import Fact, MemorySettings, Recall, Recollection
+from memory.types import Cited, Fact, MemorySettings, Noticed, Recall, Recollection
 
 _CANDIDATES = 20
+_TRACED = 10
 _VIEWS = 60
 _ARMS_SHARE = 0.8
 
@@ -39,9 +46,12 @@ log = structlog.get_logger(__name__)
 class _Search:
     """One recall as it goes: what is missing and how long the parts took."""
 
+    began: float
     arms_by: float
     """Deadlines on the loop's clock: the arms leave time to load what they found."""
     all_by: float
+    vector: Vector | None = None
+    """The question, where the embedder answered."""
     degraded: list[str] = field(default_factory=list[str])
     ms: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -57,13 +67,24 @@ class _Search:
 class Recaller:
     """Reads only; holds nothing of a turn."""
 
-    def __init__(
-        self, database: Database, facts: Facts, index: SummaryIndex, embedder: Embedder, settings: MemorySettings
+    def __init__(  # noqa: PLR0913 - the parts of memory
+        self,
+        database: Database,
+        facts: Facts,
+        observations: Reading,
+        index: SummaryIndex,
+        finder: Finder,
+        embedder: Embedder,
+        clock: Clock,
+        settings: MemorySettings,
     ) -> None:
         self._database = database
         self._facts = facts
+        self._observations = observations
         self._index = index
+        self._finder = finder
         self._embedder = embedder
+        self._clock = clock
         self._settings = settings
 
     @property
@@ -72,20 +93,36 @@ class Recaller:
 
     async def recall(self, audience: Audience, session_id: int, text: str) -> Recall:
         """Facts in full and the earlier sessions that bear on `text`, never `session_id` itself. Never raises."""
-        started = time.monotonic()
         now = asyncio.get_running_loop().time()
         search = _Search(
-            arms_by=now + self._settings.recall_seconds * _ARMS_SHARE, all_by=now + self._settings.recall_seconds
+            began=time.monotonic(),
+            arms_by=now + self._settings.recall_seconds * _ARMS_SHARE,
+            all_by=now + self._settings.recall_seconds,
         )
-        facts, found = await asyncio.gather(
-            self._all_facts(search, audience), self._sessions(search, audience, session_id, text)
+        cosines, words, said, facts = await asyncio.gather(  # what takes longest begins first
+            self._meaning(search, audience, text),
+            self._words(search, audience, text),
+            self._said(search, audience, text),
+            self._all_facts(search, audience),
         )
-        search.took("all", started)
+        ranked = await self._ranked(search, audience, said)
+        candidates = rank(
+            [] if ranked is None else ranked.sessions(_CANDIDATES, without=session_id, lines=LINES, floor=self.floor),
+            {each: cosine for each, cosine in cosines.items() if each != session_id},  # what is going on
+            {each: weight for each, weight in words.items() if each != session_id},  # is no memory (pitfall P11)
+            floor=self.floor,
+            limit=_CANDIDATES,
+        )
+        found = await self._sessions(search, audience, candidates)
+        noticed = await self._noticed(search, audience, session_id, text)
+        search.took("all", search.began)
         return Recall(
             facts=tuple(facts),
-            recollections=tuple(recollection for _, recollection in found),
+            recollections=fitted([recollection for _, recollection in found]),
+            observations=noticed,
             degraded=tuple(search.degraded),
-            trace=self._trace(search, facts, [evidence for evidence, _ in found]),
+            trace=self._trace(search, facts, [each for each, _ in found])
+            | {"candidates": _candidates(ranked), "observations": _figures(noticed)},
         )
 
     async def _all_facts(self, search: _Search, audience: Audience) -> list[Fact]:
@@ -99,30 +136,73 @@ class Recaller:
         finally:
             search.took("facts", started)
 
+    async def _said(self, search: _Search, audience: Audience, text: str) -> tuple[Question, Found, set[int]] | None:
+        """The messages of this audience and where the question's words stand in them."""
+        if not self._asks(text):
+            return None
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout_at(search.arms_by):
+                question, found = await self._finder.words(audience.visible, text, self._clock.now().date())
+                async with self._database.read() as connection:
+                    return question, found, await replaced.messages_of(connection, audience)
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            search.miss("store", error)
+            return None
+        finally:
+            search.took("said", started)
+
+    async def _ranked(
+        self, search: _Search, audience: Audience, said: tuple[Question, Found, set[int]] | None
+    ) -> Ranked | None:
+        if said is None:
+            return None
+        started = time.monotonic()
+        question, found, outdated = said
+        try:
+            return await self._finder.rank(
+                question, found, search.vector, asker=audience.user_id, replaced=outdated
+            )
+        finally:
+            search.took("rank", started)
+
     async def _sessions(
-        self, search: _Search, audience: Audience, session_id: int, text: str
-    ) -> list[tuple[Evidence, Recollection]]:
-        if not content_words(text) or self._settings.recall_sessions == 0:
-            return []  # "hi" and "thanks" ask nothing (pitfall P12)
-        words, cosines = await asyncio.gather(
-            self._words(search, audience, text), self._meaning(search, audience, text)
-        )
-        for arm in (words, cosines):
-            arm.pop(session_id, None)  # what is going on is no memory (pitfall P11)
-        evidence = rank(cosines, words, floor=self.floor, limit=_CANDIDATES)
+        self, search: _Search, audience: Audience, candidates: Sequence[Candidate]
+    ) -> list[tuple[Candidate, Recollection]]:
+        if not candidates:
+            return []
         try:
             async with asyncio.timeout_at(search.all_by):
-                recollections = await self._load(audience, [each.session_id for each in evidence], evidence)
+                return await self._load(audience, candidates)
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             search.miss("store", error)
             return []
-        pairs = [(each, recollections[each.session_id]) for each in evidence if each.session_id in recollections]
-        return pairs[: self._settings.recall_sessions]
 
-    async def _words(self, search: _Search, audience: Audience, text: str) -> dict[int, float]:
+    async def _noticed(self, search: _Search, audience: Audience, session_id: int, text: str) -> tuple[Noticed, ...]:
+        if not self._asks(text):
+            return ()
         started = time.monotonic()
         try:
-            async with asyncio.timeout_at(search.arms_by), self._database.read() as connection:
+            async with asyncio.timeout_at(search.all_by):
+                return await self._observations.recall(
+                    audience, text, session_id=session_id, vector=search.vector, floor=self.floor
+                )
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            search.miss("store", error)
+            return ()
+        finally:
+            search.took("observations", started)
+
+    def _asks(self, text: str) -> bool:
+        """Say whether a text asks memory for anything: "hi" and "thanks" do not (pitfall P12)."""
+        return self._settings.recall_sessions > 0 and asks(text)
+
+    async def _words(self, search: _Search, audience: Audience, text: str) -> dict[int, float]:
+        if not self._asks(text):
+            return {}
+        started = time.monotonic()
+        try:
+            async with asyncio.timeout_at(search.arms_by), self._database.search() as connection:
                 hits = await lexical.search(connection, audience.visible, text, _CANDIDATES)
                 return {hit.session_id: hit.weight for hit in hits}
         except (SQLAlchemyError, OSError, TimeoutError) as error:
@@ -132,39 +212,37 @@ class Recaller:
             search.took("words", started)
 
     async def _meaning(self, search: _Search, audience: Audience, text: str) -> dict[int, float]:
-        started = time.monotonic()
+        if not self._asks(text):
+            return {}
         part = "embedder"
         try:
             async with asyncio.timeout_at(search.arms_by):
-                vector = await self._embedder.embed_query(text)
+                search.vector = vector = await self._embedder.embed_query(text)
                 part = "index"
                 return await self._index.nearest(audience.visible, vector, _VIEWS)
         except (EmbedderError, OSError, TimeoutError) as error:
             search.miss(part, error)
             return {}
         finally:
-            search.took("meaning", started)
+            search.took("meaning", search.began)
 
-    async def _load(
-        self, audience: Audience, session_ids: Sequence[int], evidence: Sequence[Evidence]
-    ) -> dict[int, Recollection]:
-        """The summaries that are still there and that this audience may see."""
-        last = sa.select(messages.c.created_at).where(messages.c.id == summaries.c.watermark).scalar_subquery()
-        query = (
-            sa.select(summaries, sessions.c.title, sa.func.coalesce(last, summaries.c.updated_at).label("at"))
-            .join(sessions, sessions.c.id == summaries.c.session_id)
-            .where(
-                seen_by(summaries.c.owner, audience),
-                seen_by(sessions.c.owner, audience),
-                summaries.c.session_id.in_(session_ids),
-            )
-        )
-        why = {each.session_id: each for each in evidence}
+    async def _load(self, audience: Audience, candidates: Sequence[Candidate]) -> list[tuple[Candidate, Recollection]]:
+        """The best of them that are still there and which this audience may see, with something to show."""
+        ids = [each.session_id for each in candidates]
         async with self._database.read() as connection:
-            rows = (await connection.execute(query)).mappings().all()
-        return {row["session_id"]: _recollection(row, why[row["session_id"]]) for row in rows}
+            rows = (await connection.execute(_sessions_for(audience), {"found": ids})).mappings().all()
+            there = {row["id"]: row for row in rows}
+            best = [
+                each
+                for each in candidates
+                if each.session_id in there and (each.lines or there[each.session_id]["text"])
+            ][: self._settings.recall_sessions]
+            wanted = [line.message_id for each in best for line in each.lines]
+            said = (await connection.execute(_LINES, {"found": wanted})).all() if wanted else []
+        lines = {row[0]: Cited(row[0], row[1], clean(row[2]), from_ms(row[3])) for row in said}
+        return [(each, _recollection(there[each.session_id], each, lines)) for each in best]
 
-    def _trace(self, search: _Search, facts: Sequence[Fact], evidence: Sequence[Evidence]) -> dict[str, Any]:
+    def _trace(self, search: _Search, facts: Sequence[Fact], evidence: Sequence[Candidate]) -> dict[str, Any]:
         """Ids and figures of how this was found; never text."""
         return {
             "facts": [fact.id for fact in facts],
@@ -174,6 +252,7 @@ class Recaller:
                     "score": round(each.score, 3),
                     "cosine": None if each.cosine is None else round(each.cosine, 3),
                     "words": round(each.words, 2),
+                    "lines": [line.message_id for line in each.lines],
                 }
                 for each in evidence
             ],
@@ -183,14 +262,57 @@ class Recaller:
         }
 
 
-def _recollection(row: sa.RowMapping, evidence: Evidence) -> Recollection:
+@lru_cache(maxsize=1000)
+def _sessions_for(audience: Audience) -> sa.Select[Any]:
+    """The sessions that were `found`, as far as this audience may see them, with their summaries."""
+    last = sa.select(messages.c.created_at).where(messages.c.id == summaries.c.watermark).scalar_subquery()
+    of_it = sa.and_(summaries.c.session_id == sessions.c.id, seen_by(summaries.c.owner, audience))
+    return (
+        sa.select(
+            sessions.c.id,
+            sessions.c.title,
+            *(summaries.c[name] for name in FIELDS),
+            sa.func.coalesce(last, summaries.c.updated_at, sessions.c.last_used_at).label("at"),
+        )
+        .select_from(sessions.outerjoin(summaries, of_it))
+        .where(seen_by(sessions.c.owner, audience), sessions.c.id.in_(sa.bindparam("found", expanding=True)))
+    )
+
+
+_LINES = sa.select(messages.c.id, messages.c.speaker, messages.c.text, messages.c.created_at).where(
+    messages.c.id.in_(sa.bindparam("found", expanding=True)), ~messages.c.is_ephemeral
+)
+
+
+def _candidates(ranked: Ranked | None) -> list[dict[str, Any]]:
+    """The best messages with their score in every view: why these and no others."""
+    if ranked is None or not len(ranked.shelf):
+        return []
+    best = [ranked.line(int(place)) for place in ranked.order()[:_TRACED]]
+    return [
+        {
+            "message": line.message_id,
+            "session": line.session_id,
+            "score": round(line.score, 3),
+            "views": {name: round(value, 3) for name, value in line.views.items()},
+        }
+        for line in best
+    ]
+
+
+def _figures(noticed: Sequence[Noticed]) -> list[dict[str, Any]]:
+    return [{"id": each.id, "score": round(each.score, 3), "reason": each.reason} for each in noticed]
+
+
+def _recollection(row: sa.RowMapping, candidate: Candidate, lines: Mapping[int, Cited]) -> Recollection:
     return Recollection(
-        session_id=row["session_id"],
+        session_id=row["id"],
         title=clean(row["title"]),
-        text=clean(as_record(of_row(row))),
+        text=clean(as_record(of_row(row))) if row["text"] else "",
         at=from_ms(row["at"]),
-        score=evidence.score,
-        reason=evidence.reason,
+        score=candidate.score,
+        reason=candidate.reason,
+        lines=tuple(lines[line.message_id] for line in candidate.lines if line.message_id in lines),
     )
 
 

@@ -1,4 +1,4 @@
-"""Copies of the database that Merk takes by itself before it changes the schema; they go after a week.
+"""Copies of the database that Merk takes by itself before it changes the schema; they go after a week, or what is set.
 
 Rule: a copy is made through SQLite's backup API, never by copying files under a running database.
 """
@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
-KEPT = timedelta(days=7)
+KEPT_DAYS = 7
+KEPT = timedelta(days=KEPT_DAYS)
 
 _NAME = re.compile(r"merk-before-.+-(\d{4}-\d{2}-\d{2})(?:\.\d+)?\.db")
 
@@ -22,10 +23,11 @@ class Backup:
     """The first day on which a start removes it."""
 
 
-def backups_of(database: Path) -> list[Backup]:
-    """The copies that lie beside a database, oldest first."""
+def backups_of(database: Path, days: int = KEPT_DAYS) -> list[Backup]:
+    """The copies that lie beside a database, oldest first; they go so many days after they were taken."""
+    kept = timedelta(days=days)
     found = [(match, path) for path in folder_of(database).glob("*.db") if (match := _NAME.fullmatch(path.name))]
-    copies = [Backup(path, date.fromisoformat(match[1]) + KEPT) for match, path in found]
+    copies = [Backup(path, date.fromisoformat(match[1]) + kept) for match, path in found]
     return sorted(copies, key=lambda copy: (copy.goes_on, copy.path.name))
 
 
@@ -46,9 +48,9 @@ def take_backup(database: Path, revision: str, now: datetime) -> Path:
     return unfinished.rename(target)
 
 
-def remove_old_backups(database: Path, now: datetime) -> list[Path]:
-    """Delete the copies whose week is over; return which."""
-    gone = [copy.path for copy in backups_of(database) if copy.goes_on <= now.date()]
+def remove_old_backups(database: Path, now: datetime, days: int = KEPT_DAYS) -> list[Path]:
+    """Delete the copies whose days are over; return which."""
+    gone = [copy.path for copy in backups_of(database, days) if copy.goes_on <= now.date()]
     for path in gone:
         path.unlink(missing_ok=True)
     return gone

@@ -3,8 +3,8 @@
 Rule: never await a model or the network inside `write()`; it holds the only write lock.
 """
 
-import sqlite3
-from collections.abc import AsyncGenerator
+import asyncio
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,9 +16,8 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
-from sqlalchemy.util import await_only
 
-from memory.storage.driver import connect
+from memory.storage.driver import connect, connect_directly
 
 _PRAGMAS = (
     "journal_mode=WAL",
@@ -29,14 +28,41 @@ _PRAGMAS = (
     "temp_store=MEMORY",
 )
 
+_READERS = 4
+
 
 class _Cursor(Protocol):
     def execute(self, statement: str, /) -> object: ...
     def close(self) -> None: ...
 
 
+class _Kept:
+    """Connections that stay open between uses: making one of a pool's ready costs more than a look-up."""
+
+    def __init__(self, engine: AsyncEngine, most: int) -> None:
+        self._engine = engine
+        self._free = asyncio.Semaphore(most)
+        self._idle: list[AsyncConnection] = []
+
+    @asynccontextmanager
+    async def borrow(self) -> AsyncGenerator[AsyncConnection, None]:
+        async with self._free:
+            connection = self._idle.pop() if self._idle else await self._engine.connect()
+            try:
+                yield connection
+            except BaseException:
+                await connection.close()
+                raise
+            self._idle.append(connection)
+
+    async def close(self) -> None:
+        while self._idle:
+            await self._idle.pop().close()
+        await self._engine.dispose()
+
+
 class Database:
-    """Two engines over one database: the default dialect opens no transaction for a SELECT and a deferred BEGIN
+    """Three engines over one database: the default dialect opens no transaction for a SELECT and a deferred BEGIN
     cannot be upgraded, so writes say BEGIN IMMEDIATE and queue for the single write connection (facts: 240 of 240
     read-modify-writes kept, against 31 of 240 by default). Reads open no transaction at all: each statement sees
     what was committed before it, and a turn saves a dozen hops to the driver's thread.
@@ -45,21 +71,26 @@ class Database:
     def __init__(self, url: str) -> None:
         self.url = url
         self.is_sqlite = url.startswith("sqlite")
-        self._readers = self._engine(
-            pool_size=4, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True, pool_reset_on_return=None
-        )
+        reads: dict[str, Any] = {
+            "isolation_level": "AUTOCOMMIT",
+            "skip_autocommit_rollback": True,
+            "pool_reset_on_return": None,
+        }
+        self._readers = _Kept(self._engine(connect_directly, pool_size=_READERS, **reads), _READERS)
+        self._searchers = _Kept(self._engine(connect, pool_size=_READERS, **reads), _READERS)
         # `write` always ends its transaction: nothing to reset
-        self._writer = self._engine(pool_size=1, pool_reset_on_return=None)
+        writer = self._engine(connect, pool_size=1, pool_reset_on_return=None)
         if self.is_sqlite:
-            event.listen(self._writer.sync_engine, "begin", _begin)
+            event.listen(writer.sync_engine, "begin", _begin)
+        self._writer = _Kept(writer, 1)
 
     @classmethod
     def at(cls, path: Path) -> "Database":
         return cls(f"sqlite+aiosqlite:///{path}")
 
-    def _engine(self, **options: Any) -> AsyncEngine:
+    def _engine(self, creator: Callable[..., Any], **options: Any) -> AsyncEngine:
         if self.is_sqlite:
-            options["connect_args"] = {"async_creator_fn": connect}
+            options["connect_args"] = {"async_creator_fn": creator}
         # hide_parameters: an error in a log must not quote what a person said
         engine = create_async_engine(self.url, max_overflow=0, pool_timeout=60, hide_parameters=True, **options)
         if self.is_sqlite:
@@ -68,14 +99,20 @@ class Database:
 
     @asynccontextmanager
     async def read(self) -> AsyncGenerator[AsyncConnection, None]:
-        """Each statement sees what was committed before it."""
-        async with self._readers.connect() as connection:
+        """For what keys find: each statement sees what was committed before it, and runs at once, on the loop."""
+        async with self._readers.borrow() as connection:
+            yield connection
+
+    @asynccontextmanager
+    async def search(self) -> AsyncGenerator[AsyncConnection, None]:
+        """As `read`, beside the loop: for what looks through many rows and may take more than a millisecond."""
+        async with self._searchers.borrow() as connection:
             yield connection
 
     @asynccontextmanager
     async def write(self) -> AsyncGenerator[AsyncConnection, None]:
         """One transaction: all or nothing, alone."""
-        async with self._writer.begin() as connection:
+        async with self._writer.borrow() as connection, connection.begin():
             yield connection
 
     def insert(self, table: sa.Table) -> "sqlite.Insert | postgresql.Insert":
@@ -86,7 +123,7 @@ class Database:
         """Leave no byte of deleted rows on disk: the write-ahead log is emptied (secure_delete does the rest)."""
         if not self.is_sqlite:
             return
-        async with self._writer.connect() as connection:
+        async with self._writer.borrow() as connection:
             raw = await connection.get_raw_connection()
             driver: Any = raw.driver_connection
             # outside SQLAlchemy's transaction: a checkpoint cannot run inside one
@@ -94,17 +131,13 @@ class Database:
             await driver.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     async def close(self) -> None:
-        await self._readers.dispose()
-        await self._writer.dispose()
-
-
-def _begin_to_write(connection: sqlite3.Connection) -> None:
-    connection.execute("BEGIN IMMEDIATE").close()
+        for kept in (self._readers, self._searchers, self._writer):
+            await kept.close()
 
 
 def _begin(connection: Connection) -> None:
     driver: Any = connection.connection.driver_connection
-    await_only(driver.run(_begin_to_write))  # by hand: a statement of SQLAlchemy's costs twice as much
+    driver.begin()  # by hand: a statement of SQLAlchemy's is one more trip
 
 
 def _prepare(dbapi_connection: DBAPIConnection, _record: ConnectionPoolEntry) -> None:

@@ -1,7 +1,7 @@
-"""aiosqlite with one trip to its thread a statement, where the cursor of the library takes four.
+"""aiosqlite with one trip to its thread a statement, where the cursor of the library takes four, or with none.
 
-A trip costs a tenth of a millisecond of the event loop's time, and a turn has two dozen statements. Rule: a result is
-read whole at once; nothing here streams.
+A trip costs a tenth of a millisecond of the event loop's time, more than a row that is found by its key. Rule: a result
+is read whole at once; nothing here streams.
 """
 
 import sqlite3
@@ -40,9 +40,11 @@ class Cursor:
         self._rows = ()
 
     def _execute(self, connection: sqlite3.Connection, statement: str, parameters: Sequence[Any]) -> Self:
+        self._connection.begin_if_due(connection)
         return self._keep(connection.execute(statement, parameters))
 
     def _executemany(self, connection: sqlite3.Connection, statement: str, parameters: Iterable[Sequence[Any]]) -> Self:
+        self._connection.begin_if_due(connection)
         return self._keep(connection.executemany(statement, parameters))
 
     def _keep(self, cursor: sqlite3.Cursor) -> Self:
@@ -56,24 +58,57 @@ class Cursor:
 class Connection(aiosqlite.Connection):
     """A connection whose cursors are ours."""
 
+    is_direct = False
+    """Statements run where they are asked for, on the loop: only for what a key finds, which never waits for a lock."""
+    _begins = False
+
     def cursor(self) -> Cursor:  # pyright: ignore[reportIncompatibleMethodOverride] - SQLAlchemy awaits what it gives
         return Cursor(self)
 
     async def run(self, work: Any, *arguments: Any) -> Any:
-        """Do something with the sqlite3 connection on its own thread."""
+        """Do something with the sqlite3 connection, on its own thread unless it is direct."""
+        if self.is_direct:
+            return work(self._conn, *arguments)
         return await self._execute(work, self._conn, *arguments)  # pyright: ignore[reportUnknownMemberType]
+
+    def begin(self) -> None:
+        """Begin to write with the next statement, in the same trip."""
+        self._begins = True
+
+    def begin_if_due(self, connection: sqlite3.Connection) -> None:
+        if self._begins:
+            connection.execute("BEGIN IMMEDIATE").close()
+            self._begins = False
+
+    async def commit(self) -> None:
+        if not self._is_called_off():
+            await super().commit()
+
+    async def rollback(self) -> None:
+        if not self._is_called_off():
+            await super().rollback()
+
+    def _is_called_off(self) -> bool:
+        """Say whether a transaction ends before its first statement."""
+        begins, self._begins = self._begins, False
+        return begins
 
     def end_with_the_program(self) -> None:
         """As SQLAlchemy asks of the connections that it makes itself."""
         self._thread.daemon = True
 
 
-def connect(database: str, **options: Any) -> Connection:
+def connect(database: str, *, is_direct: bool = False, **options: Any) -> Connection:
     """As `aiosqlite.connect`, to be awaited."""
 
     def open_it() -> sqlite3.Connection:
         return sqlite3.connect(database, **options)
 
     connection = Connection(open_it, iter_chunk_size=64)
+    connection.is_direct = is_direct
     connection.end_with_the_program()
     return connection
+
+
+def connect_directly(database: str, **options: Any) -> Connection:
+    return connect(database, is_direct=True, **{**options, "check_same_thread": False})

@@ -48,16 +48,29 @@ async def begin(connection: AsyncConnection, ids: tuple[int, ...]) -> int:
     return int((await connection.execute(query)).scalar_one() or 0)
 
 
+_FINISH = (
+    inbox.update()
+    .where(inbox.c.id == sa.bindparam("finished"))
+    .values(status="done", payload=sa.null(), done_at=sa.bindparam("at"))
+)
+
+
 async def finish(connection: AsyncConnection, ids: tuple[int, ...], now: int) -> None:
     """Done: the row stays to recognise the update again, its text does not."""
-    await connection.execute(
-        inbox.update().where(inbox.c.id.in_(ids)).values(status="done", payload=sa.null(), done_at=now)
-    )
+    for row_id in ids:  # hardly ever more than one
+        await connection.execute(_FINISH, {"finished": row_id, "at": now})
 
 
-async def prune(connection: AsyncConnection, transport: str, done_before: int) -> int:
+async def prune(connection: AsyncConnection, done_before: int) -> int:
     """Drop finished rows: a transport may start its ids anew after a quiet week."""
-    result = await connection.execute(
-        inbox.delete().where(inbox.c.transport == transport, inbox.c.status == "done", inbox.c.done_at < done_before)
-    )
-    return result.rowcount
+    return (await connection.execute(inbox.delete().where(_is_old(done_before)))).rowcount
+
+
+async def count_before(connection: AsyncConnection, done_before: int) -> int:
+    """How many rows `prune` would drop."""
+    query = sa.select(sa.func.count()).select_from(inbox).where(_is_old(done_before))
+    return int((await connection.execute(query)).scalar_one())
+
+
+def _is_old(done_before: int) -> sa.ColumnElement[bool]:
+    return sa.and_(inbox.c.status == "done", inbox.c.done_at < done_before)

@@ -17,13 +17,13 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.pool import NullPool
 
 from memory.ports import Clock
-from memory.storage.backups import remove_old_backups, take_backup
+from memory.storage.backups import KEPT_DAYS, remove_old_backups, take_backup
 from memory.storage.database import Database
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0001"
+HEAD = "0006"
 """The newest revision under migrations/versions; a test keeps the two equal."""
 
 _MIGRATIONS = Path(__file__).with_name("migrations")
@@ -35,12 +35,14 @@ class SchemaError(Exception):
     """The database cannot be brought to this program's schema; says what to do. Nothing was changed."""
 
 
-async def migrate(database: Database, path: Path, clock: Clock) -> Path | None:
+async def migrate(
+    database: Database, path: Path, clock: Clock, *, backups_days: int = KEPT_DAYS
+) -> Path | None:
     """Upgrade the schema if need be; return the copy that was taken of a database with data in it.
 
     Raises `SchemaError` for a database of a newer program or a failed change.
     """
-    await asyncio.to_thread(remove_old_backups, path, clock.now())
+    await asyncio.to_thread(remove_old_backups, path, clock.now(), backups_days)
     revision = await _revision(database)
     if revision == HEAD:
         return None

@@ -1,6 +1,7 @@
 """People and their identities: who a transport's sender is, what role they have, who is being paired."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -40,6 +41,12 @@ async def by_id(connection: AsyncConnection, user_id: int) -> User | None:
     return _user(row) if row else None
 
 
+async def owners(connection: AsyncConnection) -> list[User]:
+    """Who may decide for everybody, as far as they have written before."""
+    query = sa.select(users).where(users.c.role == Role.OWNER).order_by(users.c.id)
+    return [_user(row) for row in (await connection.execute(query)).mappings()]
+
+
 async def ids(connection: AsyncConnection) -> list[int]:
     """Everybody who is known."""
     return list((await connection.execute(sa.select(users.c.id).order_by(users.c.id))).scalars())
@@ -50,7 +57,7 @@ async def admit(connection: AsyncConnection, identity: str, name: str, role: Rol
     known = await find(connection, identity)
     if known is not None:
         await connection.execute(users.update().where(users.c.id == known.id).values(role=role))
-        return User(known.id, known.name, role, known.language, known.client_language)
+        return replace(known, role=role)
     result = await connection.execute(
         users.insert().values(name=name, role=role, client_language=language, created_at=now)
     )
@@ -59,6 +66,13 @@ async def admit(connection: AsyncConnection, identity: str, name: str, role: Rol
     user_id = int(key[0])
     await connection.execute(identities.insert().values(key=identity, user_id=user_id, created_at=now))
     return User(user_id, name, role, client_language=language)
+
+
+async def demote_others(connection: AsyncConnection, owners: Sequence[str]) -> None:
+    """Whoever is not named as an owner any more is an ordinary person again."""
+    still = sa.select(identities.c.user_id).where(identities.c.key.in_(owners))
+    former = sa.and_(users.c.role == Role.OWNER, users.c.id.not_in(still))
+    await connection.execute(users.update().where(former).values(role=Role.MEMBER))
 
 
 async def meet(connection: AsyncConnection, user_id: int, name: str, client_language: str) -> None:
@@ -71,6 +85,11 @@ async def meet(connection: AsyncConnection, user_id: int, name: str, client_lang
 async def speak(connection: AsyncConnection, user_id: int, language: str | None) -> None:
     """Choose the language of everything this person reads; None follows the client."""
     await connection.execute(users.update().where(users.c.id == user_id).values(language=language))
+
+
+async def live_in(connection: AsyncConnection, user_id: int, timezone: str) -> None:
+    """Choose the time zone of a person, by its IANA name."""
+    await connection.execute(users.update().where(users.c.id == user_id).values(timezone=timezone))
 
 
 async def private_place(connection: AsyncConnection, user_id: int) -> tuple[str, str] | None:
@@ -128,7 +147,7 @@ async def take_pairing(connection: AsyncConnection, code: str, now: int) -> Pair
 
 
 def _user(row: sa.RowMapping) -> User:
-    return User(row["id"], row["name"], Role(row["role"]), row["language"], row["client_language"])
+    return User(row["id"], row["name"], Role(row["role"]), row["language"], row["client_language"], row["timezone"])
 
 
 def _pairing(row: sa.RowMapping) -> Pairing:

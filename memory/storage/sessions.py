@@ -5,7 +5,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.instants import from_ms
 from memory.storage import kept, lexical
-from memory.storage.tables import chats, facts, messages, sessions, summaries
+from memory.storage import reminders as reminders_store
+from memory.storage.tables import chat_members, chats, facts, messages, observations, reminders, sessions, summaries
 from memory.types import Audience, Session
 
 UNSWEPT = "memory.unswept"
@@ -37,6 +38,7 @@ async def move_chat(connection: AsyncConnection, transport: str, old: str, new: 
 
     Where somebody wrote under the new id before this was known, the two become one.
     """
+    await reminders_store.follow_chat(connection, transport, old, new)
     leaving = await chat_id(connection, transport, old)
     staying = await chat_id(connection, transport, new)
     if leaving is not None and staying is not None:
@@ -70,10 +72,32 @@ async def _hand_over(connection: AsyncConnection, old: str, new: str) -> None:
     words = sa.text(f"UPDATE {lexical.TABLE} SET owner = :new WHERE {of_old}")
     await connection.execute(words, {"old": old, "new": new})
     await connection.execute(summaries.update().where(summaries.c.owner == old).values(owner=new, indexed_as=None))
-    for table in (sessions, facts):
+    await _hand_over_observations(connection, old, new)
+    for table in (sessions, facts, reminders):
         await connection.execute(table.update().where(table.c.owner == old).values(owner=new))
     unswept: list[str] = await kept.load(connection, UNSWEPT) or []
     await kept.put(connection, UNSWEPT, sorted({*unswept, old}), now=0)  # nobody asks since when
+
+
+async def _hand_over_observations(connection: AsyncConnection, old: str, new: str) -> None:
+    """What both know holds once; the members of both are present now."""
+    twin = observations.alias()
+    same = sa.select(twin.c.id).where(
+        twin.c.owner == new, twin.c.valid_to.is_(None), twin.c.content_hash == observations.c.content_hash
+    )
+    mine = observations.c.owner == old
+    await connection.execute(
+        observations.update()
+        .where(mine, observations.c.valid_to.is_(None), same.exists())
+        .values(valid_to=observations.c.valid_from, superseded_by=same.scalar_subquery())
+    )
+    words = sa.text(f"UPDATE {lexical.OBSERVATIONS} SET owner = :new WHERE owner = :old")
+    await connection.execute(words, {"old": old, "new": new})
+    await connection.execute(observations.update().where(mine).values(owner=new, indexed_as=None))
+    there, here = int(old[1:]), int(new[1:])
+    known = sa.select(chat_members.c.identity).where(chat_members.c.chat_id == here)
+    members = chat_members.update().where(chat_members.c.chat_id == there, chat_members.c.identity.not_in(known))
+    await connection.execute(members.values(chat_id=here))
 
 
 def _owner_of(chat: int) -> str:
@@ -166,8 +190,22 @@ async def rename(connection: AsyncConnection, session_id: int, title: str) -> No
     await connection.execute(sessions.update().where(sessions.c.id == session_id).values(title=title))
 
 
+# built once: every message does it
+_TOUCH = sessions.update().where(sessions.c.id == sa.bindparam("touched")).values(last_used_at=sa.bindparam("at"))
+
+
 async def touch(connection: AsyncConnection, session_id: int, now: int) -> None:
-    await connection.execute(sessions.update().where(sessions.c.id == session_id).values(last_used_at=now))
+    await connection.execute(_TOUCH, {"touched": session_id, "at": now})
+
+
+async def pin(connection: AsyncConnection, session_id: int, tier: str | None) -> None:
+    """Have one model answer in a session from now on; None: whichever fits each message."""
+    await connection.execute(sessions.update().where(sessions.c.id == session_id).values(pinned_tier=tier))
+
+
+async def give_to(connection: AsyncConnection, session_id: int, tier: str) -> None:
+    """Note which model the matter in hand was given to: the next message tends to go there too."""
+    await connection.execute(sessions.update().where(sessions.c.id == session_id).values(routed_tier=tier))
 
 
 async def forget_thread(connection: AsyncConnection, chat: int, thread: str) -> None:
@@ -201,4 +239,6 @@ def _session(row: sa.RowMapping) -> Session:
         created_at=from_ms(row["created_at"]),
         last_used_at=from_ms(row["last_used_at"]),
         awaits="awaiting" in (row["metadata"] or {}),
+        pinned_tier=row["pinned_tier"],
+        routed_tier=row["routed_tier"],
     )

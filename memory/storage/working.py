@@ -4,6 +4,7 @@ Rule: a session has working rows only while its state is there; `wipe` ends both
 outbox rows of what was shown behind, so that the messages are taken out of the chat after any crash.
 """
 
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -109,6 +110,23 @@ async def wipe(connection: AsyncConnection, session_id: int, stub: str) -> int:
     gone = await connection.execute(messages.delete().where(_working(session_id)))
     await connection.execute(session_states.delete().where(session_states.c.session_id == session_id))
     return gone.rowcount
+
+
+async def wipe_told(
+    connection: AsyncConnection, owners: Collection[str], told: Collection[int], tells: Callable[[str], bool], stub: str
+) -> None:
+    """End the open work of these owners that says what was forgotten, in a row that held it or in its name.
+
+    What is left of such a text is worth nothing, and what was shown of it would stay in the chat.
+    """
+    query = (sa.select(session_states).join(sessions, sessions.c.id == session_states.c.session_id)).where(
+        sessions.c.owner.in_(owners)
+    )
+    for state in (await connection.execute(query)).mappings().all():
+        rows = set((await connection.execute(sa.select(messages.c.id).where(_working(state["session_id"])))).scalars())
+        said = (state["title"], state["step"], *(each for each in state["data"].values() if isinstance(each, str)))
+        if not rows.isdisjoint(told) or any(tells(each) for each in said):
+            await wipe(connection, state["session_id"], stub)
 
 
 async def idle_since(connection: AsyncConnection, before: int) -> list[Idle]:

@@ -103,11 +103,5 @@ def _answers(merk: Merk) -> Counter[str]:
 
 async def _settle(merk: Merk, said: int) -> None:
     """A private chat takes a message a second, so a long backlog takes its time."""
-
-    def nothing_is_open() -> bool:
-        inbox = merk.rows("SELECT 1 FROM inbox WHERE status <> 'done'")
-        outbox = merk.rows("SELECT 1 FROM outbox WHERE status NOT IN ('sent', 'unknown', 'failed')")
-        return not inbox and not outbox and not merk.telegram.pending()
-
-    await merk.telegram.wait_for(nothing_is_open, timeout=120 + 2 * said)
+    await merk.settle(timeout=120 + 2 * said)
     await asyncio.sleep(0.2)

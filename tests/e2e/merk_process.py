@@ -63,6 +63,15 @@ class Merk:
             self.process.send_signal(signal.SIGTERM)
         return await asyncio.wait_for(self.process.wait(), 30)
 
+    async def settle(self, timeout: float = 60) -> None:
+        """Wait until everything that was said is done with and everything that is to be shown is shown."""
+        await self.telegram.wait_for(lambda: not self._is_busy(), timeout)
+
+    def _is_busy(self) -> bool:
+        inbox = self.rows("SELECT 1 FROM inbox WHERE status <> 'done'")
+        outbox = self.rows("SELECT 1 FROM outbox WHERE status NOT IN ('sent', 'unknown', 'failed')")
+        return bool(inbox or outbox or self.telegram.pending())
+
     def log(self) -> str:
         return (self.data_dir.parent / "merk.log").read_text(errors="replace")
 

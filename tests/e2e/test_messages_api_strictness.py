@@ -206,6 +206,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         "Input should be greater than or equal to 1024",
     ),
     "unknown beta": ({"betas": ["compact-2030-01-01"]}, "Unexpected value(s) `compact-2030-01-01` for the"),
+    "compaction from too small a size on": (
+        {
+            "betas": ["compact-2026-01-12"],
+            "context_management": {
+                "edits": [{"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 49_999}}]
+            },
+        },
+        "greater than or equal to 50000",
+    ),
     "compaction on haiku": (
         {"compaction": {"type": "summarize"}, "betas": ["compact-2026-09-04"], "model": HAIKU},
         "does not support compaction",

@@ -209,7 +209,7 @@ async def test_a_stranger_is_paired_and_costs_no_model_call(tmp_path: Path) -> N
         await telegram.wait_text(ADA, "Echo: hello", timeout=20)
         calls = len(merk.model.requests)
         telegram.say(BOB, "привет")
-        told = await telegram.wait_text(BOB, "Твой код", timeout=10)
+        told = await telegram.wait_text(BOB, "Ваш код", timeout=10)
         code = re.search(r"[A-Z2-9]{8}", told.text)
         assert code
         asked = await telegram.wait_text(ADA, code[0], timeout=10)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.app import App
-from bot.config import Access, Budget, Model, Settings, Tenant
+from bot.config import Access, Budget, Model, Settings, Tenant, Web
 from bot.metering import meter
 from bot.providers import Chosen
 from memory.memory import Memory
@@ -86,19 +86,22 @@ async def house(
 ) -> AsyncGenerator[House, None]:
     """Open one. The script is the model's; without one it echoes.
 
-    With `before` it is that house after a restart: the same chat, clock and model, whose script goes on.
+    With `before` it is that house after a restart: the same chat, clock and model, whose script goes on. `provider` is
+    another model than the scripted one.
     """
     clock: FrozenClock = before.clock if before else options.pop("clock", None) or FrozenClock()
     traits, always = options.pop("traits", TRAITS), options.pop("always", "Very well.")
-    model = before.model if before else ScriptedModel(always=always, traits=traits)
-    model.script += script
+    model = options.pop("provider", None) or (before.model if before else ScriptedModel(always=always, traits=traits))
+    if script:
+        model.script += script
     # not validated: the fake transport is none that a deployment may name
     access = Access(admit="open").model_copy(update={"owners": options.pop("owners", [])})
     settings = Settings(
-        tenant=Tenant(data_dir=folder),
+        tenant=options.pop("tenant", Tenant(data_dir=folder)),
         access=access,
         budget=options.pop("budget", Budget()),
         model=options.pop("models", Model()),
+        web=options.pop("web", Web()),
     )
     has_advisor = options.pop("has_advisor", False)
     memory = Memory(

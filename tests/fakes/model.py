@@ -12,6 +12,7 @@ from itertools import count
 
 from bot.models.history import check_history
 from memory.ports import (
+    Billed,
     Failure,
     Finished,
     Json,
@@ -37,6 +38,9 @@ class Says:
     text: str
     stop: StopReason = StopReason.END
     gate: asyncio.Event | None = None
+    billed: Billed | None = None
+    """What it is billed as; None: its words, under the name of the scripted model."""
+    stand_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,7 @@ class Calls:
 
     calls: tuple[ToolCall, ...]
     text: str = ""
+    billed: Billed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ class ScriptedModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         self.requests.append(request)
-        check_history(request.messages)
+        check_history(request.messages, may_end_answered=request.compacts)
         answer = self._next(request)
         try:
             for index, word in enumerate(_words(_shown(answer))):
@@ -112,7 +117,7 @@ class ScriptedModel:
             step = json.dumps(step, ensure_ascii=False)
         answer = Says(step) if isinstance(step, str) else step
         if isinstance(answer, Calls):
-            offered = {tool.name for tool in request.tools}
+            offered = {tool.name for tool in request.tools if not request.must_answer}
             unknown = {each.name for each in answer.calls} - offered
             assert not unknown, f"the script calls {sorted(unknown)}, offered were {sorted(offered)}"
         if request.schema is not None and isinstance(answer, Says) and answer.stop is StopReason.END:
@@ -133,7 +138,9 @@ def _words(text: str) -> list[str]:
 def _finished(request: ModelRequest, answer: Says | Calls, model: str) -> Finished:
     words = sum(len(_words(str(block))) for message in request.messages for block in message.blocks)
     usage = Usage(input=words, output=len(_words(answer.text)))
+    if answer.billed is not None:
+        model, usage = answer.billed.model, answer.billed.usage
     if isinstance(answer, Says):
-        return Finished(answer.stop, _shown(answer), usage=usage, model=model)
+        return Finished(answer.stop, _shown(answer), usage=usage, model=model, stand_in=answer.stand_in)
     raw: Json = {"type": "scripted", "ids": [each.id for each in answer.calls]}
     return Finished(StopReason.TOOLS, answer.text, answer.calls, usage, model, raw=(raw,))

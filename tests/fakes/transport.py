@@ -8,6 +8,7 @@ from itertools import count
 from bot.transports.base import Accept, Fault, Hold, Outgoing, Pace, Part, Preview, SendError
 from handlers.types import Incoming, Place, Press, Sender
 from memory.storage.inbox import InboxRow
+from memory.types import Origin
 
 SENT_AT = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -57,9 +58,12 @@ class RecordingTransport:
         self.after_delivery: deque[SendError] = deque()
         """Raised when the message is there already: the answer of the server got lost."""
         self.holds: dict[str, Hold] = {}
+        self.contact_age: float | None = 0.0
         self.accept: Accept | None = None
         self._numbers = count(1)
         self._sends = 0
+        self._sent: dict[str, str] = {}
+        """By the key of the send."""
 
     def texts(self, place: Place | None = None) -> list[str]:
         return [shown.text for shown in self.shown.values() if place is None or shown.place == place]
@@ -93,10 +97,11 @@ class RecordingTransport:
         return Incoming(
             inbox_ids=(row.id,),
             place=Place(self.name, str(payload.get("chat", "42")), str(payload.get("thread", ""))),
-            sender=Sender(f"{self.name}:{sender}", f"Person {sender}"),
+            sender=Sender(f"{self.name}:{sender}", str(payload.get("name", f"Person {sender}"))),
             sent_at=SENT_AT,
             chat_kind="user" if payload.get("group") else "ai",
             text=payload["text"],
+            origin=Origin(payload.get("origin", Origin.TYPED)),
             quote=payload.get("quote", ""),
             reply_to=payload.get("reply_to", ""),
             ref=payload.get("ref", row.external_id),
@@ -128,13 +133,15 @@ class RecordingTransport:
         return Part(text) if text.strip() else None
 
     async def send(self, place: Place, part: Part, key: str) -> str:
-        del key
         self._fail(self.faults)
+        if self.resends_safely and key in self._sent:
+            return self._sent[key]
         self._sends += 1
         if self._sends in self.faults_at:
             raise self.faults_at[self._sends]
         ref = str(next(self._numbers))
         self.shown[ref] = Shown(ref, place, part, [part.plain])
+        self._sent[key] = ref
         self._fail(self.after_delivery)
         return ref
 
@@ -173,7 +180,7 @@ class RecordingTransport:
         return str(next(self._numbers)) if self.has_threads else None
 
     def last_contact(self) -> float | None:
-        return 0.0
+        return self.contact_age
 
     def _fail(self, faults: deque[SendError]) -> None:
         if faults:

@@ -1,6 +1,7 @@
 """Rows of facts: every query carries the owners it may see."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,12 +14,20 @@ from memory.storage.tables import facts
 from memory.types import Fact
 
 _IN_FORCE = facts.c.valid_to.is_(None)
+_READ = tuple(
+    facts.c[name] for name in ("id", "owner", "scope", "text", "speaker", "slot", "source_message_ids", "created_at")
+)
 
 
 async def in_force(connection: AsyncConnection, audience: Audience) -> list[Fact]:
     """The facts that hold for this audience, oldest first."""
-    query = sa.select(facts).where(seen_by(facts.c.owner, audience), _IN_FORCE).order_by(facts.c.id)
-    return [_fact(row) for row in (await connection.execute(query)).mappings()]
+    return [_read(*row) for row in await connection.execute(_all_of(audience))]
+
+
+@lru_cache(maxsize=1000)
+def _all_of(audience: Audience) -> sa.Select[Any]:
+    """Built once for each audience: every message asks it."""
+    return sa.select(*_READ).where(seen_by(facts.c.owner, audience), _IN_FORCE).order_by(facts.c.id)
 
 
 async def page(connection: AsyncConnection, audience: Audience, *, offset: int, limit: int) -> list[Fact]:
@@ -115,13 +124,18 @@ async def delete(connection: AsyncConnection, audience: Audience, fact_id: int) 
 
 
 def _fact(row: sa.RowMapping) -> Fact:
-    return Fact(
-        id=row["id"],
-        owner=row["owner"],
-        scope=Scope(row["scope"]),
-        text=clean(row["text"]),  # on load, too: a row may be older than the rules (pitfall P22)
-        speaker=row["speaker"],
-        slot=row["slot"],
-        source_message_ids=tuple(row["source_message_ids"]),
-        created_at=from_ms(row["created_at"]),
-    )
+    return _read(*(row[column] for column in _READ))
+
+
+def _read(  # noqa: PLR0913, PLR0917 - a row
+    row_id: int,
+    owner: str,
+    scope: str,
+    text: str,
+    speaker: str,
+    slot: str | None,
+    source_message_ids: list[int],
+    created_at: int,
+) -> Fact:
+    text = clean(text)  # on load, too: a row may be older than the rules (pitfall P22)
+    return Fact(row_id, owner, Scope(scope), text, speaker, slot, tuple(source_message_ids), from_ms(created_at))

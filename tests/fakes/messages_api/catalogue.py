@@ -21,6 +21,8 @@ class Spec:
     takes_system_messages: bool = False
     takes_prefill: bool = False
     compacts: bool = True
+    least_trigger: int = 50_000
+    """Tokens: a compaction at a threshold cannot be asked for below."""
     binds_thinking: bool = False
     released: str = "1970-01-01"
 

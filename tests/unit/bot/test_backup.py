@@ -17,6 +17,7 @@ from bot.backup import back_up, restore
 from bot.errors import CommandError
 from memory.storage.backups import KEPT, backups_of, remove_old_backups
 from memory.storage.database import Database
+from memory.storage.migrate import HEAD
 from tests.fakes.clock import FrozenClock
 from tests.unit.memory.world import World
 
@@ -124,7 +125,7 @@ def test_a_backup_is_for_its_owner_and_leaves_nothing_else(data: Path, file: Pat
         assert archive.getnames() == ["manifest.json", "merk.db"]
         manifest = archive.extractfile("manifest.json")
         assert manifest is not None
-        assert manifest.read() == b'{"made_at": "2026-03-01T12:00:00+00:00", "revision": "0001"}'
+        assert manifest.read() == f'{{"made_at": "2026-03-01T12:00:00+00:00", "revision": "{HEAD}"}}'.encode()
 
 
 def test_a_backup_never_replaces_a_file(data: Path, file: Path, clock: FrozenClock) -> None:
@@ -293,7 +294,7 @@ def _of_schema(revision: str | None) -> Callable[[Path, bytes], None]:
         (_zipped_noise, "is not a whole backup of Merk"),
         (_other_archive, "is not a whole backup of Merk"),
         (_foreign, "is a database, but not of Merk"),
-        (_of_schema("9999"), "is of schema 9999, and this program, which has 0001, cannot use it"),
+        (_of_schema("9999"), f"is of schema 9999, and this program, which has {HEAD}, cannot use it"),
         (_of_schema(None), "is of schema unknown, .* Install the Merk that made it"),
     ],
 )

@@ -52,6 +52,10 @@ def refusal(file: Path | None = None) -> str:
         ('[telegram]\ntoken = "secret-word"', "telegram.token", "must look like 123456:ABC-DEF"),
         ('[telegram]\ntoken = ""', "telegram.token", "@BotFather shows it"),
         ('[telegram]\nbase_url = "localhost:8081"', "telegram.base_url", "begins with http"),
+        ('[matrix]\nhomeserver = "matrix.org"', "matrix.homeserver", "begins with http"),
+        ('[matrix]\nuser_id = "merk"', "matrix.user_id", 'must look like "@merk:example.org"'),
+        ('[matrix]\nhomeserver = "https://x.y"', "matrix", "needs user_id, and password or access_token"),
+        ('[matrix]\nencryption = "maybe"', "matrix.encryption", "'required', 'optional' or 'off'"),
         ('[telegram]\nmode = "webhook"', "telegram", "needs webhook_url, beginning with https://"),
         (
             '[telegram]\nmode = "webhook"\nwebhook_url = "https://x.example/t"',

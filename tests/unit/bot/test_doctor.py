@@ -28,7 +28,7 @@ from tests.fakes.messages_api import MessagesApi
 from tests.fakes.ollama_api import OllamaApi
 from tests.fakes.transport import RecordingTransport
 
-NAMES = ["configuration", "database", "index", "embedder", "model", "telegram", "clock", "disk"]
+NAMES = ["configuration", "database", "index", "embedder", "model", "telegram", "matrix", "clock", "disk"]
 NOBODY = "http://127.0.0.1:9"
 
 

@@ -22,11 +22,11 @@ class Threaded(RecordingTransport):
         self.thread_faults = deque(faults)
         self.tries = 0
 
-    async def open_thread(self, place: Place, title: str) -> str | None:
+    async def open_thread(self, place: Place, title: str, root: str = "") -> str | None:
         self.tries += 1
         if self.thread_faults:
             raise self.thread_faults.popleft()
-        return await super().open_thread(place, title)
+        return await super().open_thread(place, title, root)
 
 
 @pytest.fixture(autouse=True)

@@ -206,10 +206,11 @@ def test_every_way_a_call_can_end_has_words_for_the_model(outcomes: list[str]) -
     assert all(prompt.OUTCOMES[outcome] for outcome in outcomes)
 
 
+@pytest.mark.parametrize("said", ["A moment.", ""])
 async def test_a_failed_answer_leaves_the_calls_of_its_first_round_in_the_history(
-    database: Database, tmp_path: Path
+    database: Database, tmp_path: Path, said: str
 ) -> None:
-    script = (Calls(call("remember_fact", fact="Bruno is a dog.").calls, "A moment."), Fails(Failure.CUT))
+    script = (Calls(call("remember_fact", fact="Bruno is a dog.").calls, said), Fails(Failure.CUT))
     async with house(database, tmp_path, *script) as opened:
         await opened.say("Remember that Bruno is a dog")
         await opened.say("And?")

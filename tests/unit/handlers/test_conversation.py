@@ -329,7 +329,7 @@ async def test_a_tool_that_does_not_end_is_cut_off_by_rounds(database: Database,
     script = [call("forget_fact", query="x") for _ in range(6)]
     async with house(database, tmp_path, *script, "Enough.") as opened:
         assert await opened.say("loop") == ["Enough."]
-        assert opened.model.requests[-1].tools == ()
+        assert opened.model.requests[-1].must_answer
 
 
 async def test_p45_nothing_internal_is_shown_when_a_handler_breaks(database: Database, tmp_path: Path) -> None:
@@ -391,7 +391,8 @@ async def test_a_prompt_that_is_too_long_is_tried_shorter(database: Database, tm
     async with house(database, tmp_path) as opened:
         for number in range(6):
             await opened.say(f"message {number}")
-        opened.model.script.extend((Fails(Failure.TOO_LONG), "It fits now."))
+        no_summary = Fails(Failure.OVERLOADED)
+        opened.model.script.extend((Fails(Failure.TOO_LONG), no_summary, "It fits now."))
         assert await opened.say("and now?") == ["It fits now."]
         assert "message 0" not in str(opened.model.requests[-1].messages)
         assert "message 5" in str(opened.model.requests[-1].messages)

@@ -169,7 +169,7 @@ async def test_another_text_closes_the_open_one(database: Database, tmp_path: Pa
     async with house(database, tmp_path, *script) as opened:
         await write_two(opened)
         said = await opened.say("Now a shopping list")
-        closed = f"Something new began, so I closed: {TITLE}. /draft opens what you kept of it again."
+        closed = f"Something new began, so I closed: {TITLE}."
         assert said == ["A list.", closed, "Draft 1 · Shopping list\n\nMilk"]
         assert await texts(opened, working=True) == ["Milk"]
         assert FIRST not in str(opened.transport.texts())
@@ -235,7 +235,7 @@ async def test_discarding_asks_first(database: Database, tmp_path: Path) -> None
         assert await opened.press("No") == ["All right, we go on with it."]
         await opened.say("/draft")
         await opened.press("Discard")
-        closed = f"Closed: {TITLE}. /draft opens what you kept of it again."
+        closed = f"Closed: {TITLE}."
         assert await opened.press("Yes, discard") == [closed]
         assert await texts(opened, working=True) == []
         assert opened.transport.texts() == ["Here it is.", "I added the day.", closed]

@@ -107,6 +107,14 @@ def test_history_begins_with_a_person() -> None:
     assert [message.role for message in shown] == ["user"]
 
 
+def test_what_a_tool_left_for_good_may_begin_the_history() -> None:
+    kept = said(1, "assistant", "Dear all", blocks=[{"tool": "keep_draft", "outcome": "done", "title": "Mail"}])
+    for traits in (TRAITS, replace(TRAITS, can_call_tools=False)):
+        shown = build(situation(history=[kept]), traits, [TOOL]).messages
+        assert shown[0].role == "user"
+        assert any(words(message) == "Dear all" for message in shown)
+
+
 @given(st.text())
 def test_p23_data_cannot_leave_its_fence(text: str) -> None:
     fenced = fence("facts", json.dumps([text], ensure_ascii=False))

@@ -136,6 +136,10 @@ AGAIN = [
     ("каждый понедельник в 9 мусор", "2026-03-02 09:00", "FREQ=WEEKLY;BYDAY=MO", "мусор"),
     ("каждую среду и пятницу спорт", "2026-03-04 09:00", "FREQ=WEEKLY;BYDAY=WE,FR", "спорт"),
     ("по вторникам в 18:00 спорт", "2026-03-03 18:00", "FREQ=WEEKLY;BYDAY=TU", "спорт"),
+    ("по вторникам и четвергам в 18 спорт", "2026-03-03 18:00", "FREQ=WEEKLY;BYDAY=TU,TH", "спорт"),
+    ("montags, mittwochs und freitags um 7 Sport", "2026-03-02 07:00", "FREQ=WEEKLY;BYDAY=MO,WE,FR", "Sport"),
+    ("alle zwei Wochen dienstags Müll", "2026-03-03 09:00", "FREQ=WEEKLY;INTERVAL=2;BYDAY=TU", "Müll"),
+    ("Mondays and Thursdays at 7 gym", "2026-03-02 07:00", "FREQ=WEEKLY;BYDAY=MO,TH", "gym"),
     ("каждый день в 8 таблетки", "2026-03-02 08:00", "FREQ=DAILY", "таблетки"),
     ("ежедневно в 8 таблетки", "2026-03-02 08:00", "FREQ=DAILY", "таблетки"),
     ("по будням в 7 вставать", "2026-03-02 07:00", WORKDAYS, "вставать"),
@@ -155,6 +159,10 @@ NOTHING = [
     "напомни",
     "через",
     "in 999 years dance",
+    "0001-01-01 at 0:00 dance",
+    "um drei viertel neun tanzen",
+    "в 15 минут девятого танцы",
+    "jeden Tag montags tanzen",
 ]
 
 

@@ -15,7 +15,7 @@ from tests.fakes.messages_api.catalogue import (
 )
 from tests.fakes.messages_api.scene import Request
 from tests.fakes.messages_api.strictness.schemas import check_schema
-from tests.fakes.messages_api.wire import Json, mapping, refuse
+from tests.fakes.messages_api.wire import Json, mapping, mappings, refuse
 
 HIGHEST_EFFORTS: Final = ("xhigh", "max")  # thinking cannot be off with these
 
@@ -55,6 +55,7 @@ def check_params(request: Request, models: Mapping[str, Spec], *, counts: bool) 
     _check_thinking(request, spec)
     _check_metadata(body)
     _check_compaction(body, spec)
+    _check_edits(body, spec)
     return spec
 
 
@@ -148,6 +149,21 @@ def _check_metadata(body: Json) -> None:
         refuse("metadata.user_id: String should have at most 256 characters")
     if re.search(r"\S@\S|^\+?\d{7,}$", user_id):
         refuse("metadata.user_id: user_id appears to contain an email address or a phone number")
+
+
+def _check_edits(body: Json, spec: Spec) -> None:
+    """Compaction at a threshold: for models that can, from a size on."""
+    management = mapping(body.get("context_management")) or {}
+    for index, edit in enumerate(mappings(management.get("edits"))):
+        if edit.get("type") != "compact_20260112":
+            continue
+        path = f"context_management.edits.{index}"
+        if not spec.compacts:
+            refuse(f"{path}: this model does not support compaction")
+        trigger = mapping(edit.get("trigger")) or {}
+        least = spec.least_trigger
+        if "trigger" in edit and (trigger.get("type") != "input_tokens" or int(trigger.get("value", 0)) < least):
+            refuse(f"{path}.trigger.value: Input should be greater than or equal to {least}")
 
 
 def _check_compaction(body: Json, spec: Spec) -> None:

@@ -1,0 +1,214 @@
+"""Messages as evidence: kept in step with the log off the path of any answer, and searched within their owners.
+
+Rule: triggers say what changed, so whatever is held in memory is as old as two counters and never trusted beyond.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.language.text import has_words, one_line, sentences, without_marks
+from memory.ports import Embedder, EmbedderError
+from memory.recall.question import Question
+from memory.recall.shelf import Codes, Ints, Shelf
+from memory.storage import message_vectors, message_words
+from memory.storage.database import Database
+from memory.storage.message_vectors import Waiting
+from memory.storage.message_words import Changes
+from memory.types import Health
+
+Progress = Callable[[int, int], None]
+"""(done, total)"""
+
+_WORDS_BATCH = 25
+"""Messages indexed in one transaction: 5 ms at most."""
+_VECTORS_BATCH = 16
+_PIECE = 400
+"""Characters of a part of a long message, and how many parts a person's and an assistant's may have."""
+_MOST_PARTS = {True: 6, False: 2}
+_MOST_BYTES = 256 * 1024 * 1024
+"""Of shelves held in memory; the one used longest ago goes first. An owner's 5,000 messages are 3.5 MB."""
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An owner's messages, and where the question's words stand in them."""
+
+    shelf: Shelf
+    hits: list[list[Ints]]
+    names: dict[int, str]
+
+
+class Evidence:
+    """The one user of the words and vectors of messages."""
+
+    def __init__(self, database: Database, embedder: Embedder) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._held: OrderedDict[str, tuple[Changes, Shelf]] = OrderedDict()
+        self._names: dict[int, str] = {}
+        self._working = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        return f"{self._embedder.name}:{self._embedder.dimension}"
+
+    # --- keeping in step ----------------------------------------------------------------------------
+
+    async def catch_up(self, progress: Progress | None = None) -> int:
+        """Index and embed what waits, in batches; return how many were embedded. A silent embedder is no error."""
+        async with self._working:
+            await self._index()
+            try:
+                return await self._embed(progress)
+            except EmbedderError as error:
+                log.warning("evidence.not_embedded", error=type(error).__name__)
+                return 0
+
+    async def rebuild(self, progress: Progress | None = None) -> int:
+        """All of it, from the log. Raises EmbedderError."""
+        async with self._working:
+            async with self._database.write() as connection:
+                await message_words.begin_anew(connection)
+            await self._index()
+            return await self._embed(progress)
+
+    async def behind(self) -> int:
+        """How many messages are not indexed or not embedded yet."""
+        async with self._database.search() as connection:
+            waiting = await message_words.waiting(connection)
+            try:
+                return waiting + await message_vectors.behind(connection, self.name)
+            except EmbedderError:  # its dimension is not known before it first answered
+                return waiting
+
+    async def health(self) -> Health:
+        """How far the messages are in step; while another embedder's vectors are made, words find the rest."""
+        behind = await self.behind()
+        return Health("messages", ok=True, detail=f"{behind} to index" if behind else "in step")
+
+    async def _index(self) -> None:
+        while True:
+            async with self._database.write() as connection:
+                done = await message_words.index_waiting(connection, _WORDS_BATCH)
+            if done < _WORDS_BATCH:
+                return
+
+    async def _embed(self, progress: Progress | None) -> int:
+        total, done = 0, 0
+        while batch := await self._next():
+            total = total or (await self.behind() if progress else 0)
+            parts = [_parts(row) for row in batch]
+            vectors = iter(await self._embedder.embed_documents([text for each in parts for text in each]))
+            made = [(row, [next(vectors) for _ in of_row]) for row, of_row in zip(batch, parts, strict=True)]
+            async with self._database.write() as connection:
+                await message_vectors.put(connection, self.name, made)
+            done += len(batch)
+            if progress:
+                progress(done, total)
+        return done
+
+    async def _next(self) -> list[Waiting]:
+        async with self._database.search() as connection:
+            return await message_vectors.waiting(connection, await self._name(), _VECTORS_BATCH)
+
+    async def _name(self) -> str:
+        """The embedder's name and dimension; asks it once, where only it knows."""
+        try:
+            return self.name
+        except EmbedderError:
+            await self._embedder.embed_query("ok")
+            return self.name
+
+    # --- searching ----------------------------------------------------------------------------------
+
+    async def find(self, owners: Sequence[str], question: Question) -> Found:
+        """The evidence of these owners. Raises ValueError without owners, and the database's errors."""
+        if not owners:
+            raise ValueError("a search names the owners it may see (P28)")
+        async with self._database.search() as connection:
+            shelves = [await self._shelf(connection, owner) for owner in owners]
+            hits = [await message_words.hits(connection, owner, question.forms) for owner in owners]
+            shelf = shelves[0] if len(shelves) == 1 else _joined(shelves)
+            names = await self._names_of(connection, shelf)
+        merged = hits[0] if len(hits) == 1 else [[each for of in word for each in of] for word in zip(*hits, strict=True)]
+        return Found(shelf, merged, names)
+
+    async def _names_of(self, connection: AsyncConnection, shelf: Shelf) -> dict[int, str]:
+        people = shelf.people
+        if not people <= self._names.keys():
+            self._names |= await message_words.names(connection, people)
+        return {person: self._names[person] for person in people if person in self._names}
+
+    async def _shelf(self, connection: AsyncConnection, owner: str) -> Shelf:
+        """An owner's columns: as held, with what was added since, or read anew."""
+        now = await message_words.changes_of(connection, owner)
+        then, shelf = self._held.get(owner, (None, None))
+        if shelf is None or then != now:
+            shelf = await self._read(connection, owner, then, now, shelf)
+            self._held[owner] = now, shelf
+            while len(self._held) > 1 and sum(each.nbytes for _, each in self._held.values()) > _MOST_BYTES:
+                self._held.popitem(last=False)
+        self._held.move_to_end(owner)
+        return shelf
+
+    async def _read(
+        self, connection: AsyncConnection, owner: str, then: Changes | None, now: Changes, held: Shelf | None
+    ) -> Shelf:
+        if held is not None and then is not None:
+            last = int(held.ids.max(initial=0))
+            rows = await message_words.columns(connection, owner, last)
+            codes = await self._codes(connection, owner, int(held.codes.of.max(initial=0)))
+            if now == Changes(then.words + len(rows), then.vectors + len(codes)):  # only added at the end
+                return Shelf.of(np.concatenate([held.rows, rows]), _both(held.codes, codes))
+        rows = await message_words.columns(connection, owner, 0)
+        return Shelf.of(rows, await self._codes(connection, owner, 0))
+
+    async def _codes(self, connection: AsyncConnection, owner: str, after: int) -> Codes:
+        try:
+            name, dimension = self.name, self._embedder.dimension
+        except EmbedderError:
+            return Codes(np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros((0, 0), np.int8))
+        return Codes(*await message_vectors.of_owner(connection, owner, name, after, dimension))
+
+
+def _both(held: Codes, more: Codes) -> Codes:
+    if not len(held) or not len(more):
+        return more if len(more) else held
+    return Codes(
+        np.concatenate([held.of, more.of]),
+        np.concatenate([held.scales, more.scales]),
+        np.concatenate([held.numbers, more.numbers]),
+    )
+
+
+def _joined(shelves: Sequence[Shelf]) -> Shelf:
+    """Several owners' as one."""
+    codes = [shelf.codes for shelf in shelves if len(shelf.codes)]
+    together = Codes(
+        np.concatenate([each.of for each in codes]),
+        np.concatenate([each.scales for each in codes]),
+        np.concatenate([each.numbers for each in codes]),
+    ) if codes else shelves[0].codes
+    if codes:
+        order = np.argsort(together.of, kind="stable")
+        together = Codes(together.of[order], together.scales[order], together.numbers[order])
+    return Shelf.of(np.concatenate([shelf.rows for shelf in shelves]), together)
+
+
+def _parts(row: Waiting) -> list[str]:
+    """What is embedded of a message: itself, or a long one's sentences in pieces."""
+    pieces: list[str] = [""]
+    for sentence in sentences(without_marks(row.text)):
+        if pieces[-1] and len(pieces[-1]) + len(sentence) > _PIECE:
+            pieces.append("")
+        pieces[-1] += sentence
+    told = [one_line(piece) for piece in pieces]
+    return [piece for piece in told if has_words(piece)][: _MOST_PARTS[row.is_person]] or [told[0] or "…"]

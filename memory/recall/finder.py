@@ -1,0 +1,151 @@
+"""Which messages, and so which sessions, bear on a question: both arms, all views, one score.
+
+Rule: the owners come first; within them nothing is left out before the scores are one.
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+import numpy as np
+
+from memory.language.words import content_words
+from memory.recall.evidence import Evidence, Found
+from memory.recall.fusion import Method, fuse
+from memory.recall.question import Question, named_in, take_apart
+from memory.recall.shelf import Floats, Ints, Shelf
+from memory.recall.views import look, newer_view, speaker_view, when_view
+
+ENOUGH_WORDS = 0.4
+"""Of the weight of a question's words; with that much in or around it a message is evidence whatever its vector says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A message that was found, and why."""
+
+    message_id: int
+    session_id: int
+    score: float
+    cosine: float | None
+    words: float
+    """Of the weight of the question's words, what share stands in or around it."""
+    views: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """All messages of the owners with their scores."""
+
+    shelf: Shelf
+    scores: Floats
+    cosines: Floats | None
+    words: Floats
+    views: Mapping[str, Floats]
+
+    def order(self) -> Ints:
+        """Places on the shelf, best first; on equal scores the later message."""
+        return np.lexsort((-self.shelf.ids, -self.scores))
+
+    def line(self, place: int) -> Line:
+        return Line(
+            message_id=int(self.shelf.ids[place]),
+            session_id=int(self.shelf.sessions[place]),
+            score=float(self.scores[place]),
+            cosine=None if self.cosines is None else float(self.cosines[place]),
+            words=float(self.words[place]),
+            views={name: float(view[place]) for name, view in self.views.items()},
+        )
+
+    def sessions(self, most: int, *, without: int, lines: int, floor: float) -> list[list[Line]]:
+        """The best sessions, each by its best messages; none whose best are neither near in meaning nor in words.
+
+        A session's score is its best message's. `without` is the session that is going on.
+        """
+        found: dict[int, list[Line]] = {}
+        for place in self.order()[: 50 * most]:
+            session = int(self.shelf.sessions[place])
+            if session == without or (session not in found and len(found) == most):
+                continue
+            line = self.line(int(place))
+            of_session = found.setdefault(session, [])
+            if len(of_session) < lines:
+                of_session.append(line)
+        return [each for each in found.values() if any(is_evidence(line, floor) for line in each)]
+
+
+def is_evidence(line: Line, floor: float) -> bool:
+    """Say whether it bears on the question at all: by its own figures, not beside the others'."""
+    return line.words >= ENOUGH_WORDS or (line.cosine is not None and line.cosine >= floor)
+
+
+def asks(text: str) -> bool:
+    """Say whether a text asks memory for anything: "hi" and "thanks" do not (pitfall P12)."""
+    return bool(content_words(text))
+
+
+class Finder:
+    """Searches messages."""
+
+    def __init__(self, evidence: Evidence, method: Method = "linear") -> None:
+        self._evidence = evidence
+        self._method: Method = method
+
+    async def words(self, owners: Sequence[str], text: str, today: date) -> tuple[Question, Found]:
+        """The lexical arm: reads only SQL, so it can run beside the embedder."""
+        question = take_apart(text, today)
+        return question, await self._evidence.find(owners, question)
+
+    async def rank(  # noqa: PLR0913 - what a judgement is made of
+        self,
+        question: Question,
+        found: Found,
+        vector: Floats | None,
+        *,
+        asker: int,
+        replaced: Collection[int] = (),
+        keys: Mapping[int, float] | None = None,
+    ) -> Ranked:
+        """Fuse. `replaced` are messages whose facts were superseded, `keys` scores of messages through other memory."""
+        return await asyncio.to_thread(judge, question, found, vector, asker, replaced, keys, self._method)
+
+
+def judge(  # noqa: PLR0913 - see `Finder.rank`
+    question: Question,
+    found: Found,
+    vector: Floats | None,
+    asker: int,
+    replaced: Collection[int] = (),
+    keys: Mapping[int, float] | None = None,
+    method: Method = "linear",
+) -> Ranked:
+    """The scores of all messages found. Pure."""
+    shelf = found.shelf
+    named, its_words = named_in(question, found.names)
+    kept = [at for at, word in enumerate(question.words) if word not in its_words]
+    told = replace(
+        question,
+        words=tuple(question.words[at] for at in kept),
+        months=tuple(question.months[at] for at in kept),
+        numbers=tuple(question.numbers[at] for at in kept),
+    )
+    seen = look(shelf, told, [found.hits[at] for at in kept], vector)
+    views = dict(seen.views) | {"speaker": speaker_view(shelf, question, named, asker), "newer": newer_view(shelf)}
+    when = when_view(shelf, question)
+    if when is not None:
+        views["when"] = when
+    if replaced:
+        views["replaced"] = _marked(shelf, dict.fromkeys(replaced, 1.0))
+    if keys:
+        views["keys"] = _marked(shelf, keys)
+    scores = fuse(views, method=method, foreign=shelf.languages != question.language)
+    return Ranked(shelf, scores, seen.cosines, seen.shares, views)
+
+
+def _marked(shelf: Shelf, scores: Mapping[int, float]) -> Floats:
+    """Scores by message as a view."""
+    found = np.zeros(len(shelf), dtype=np.float32)
+    for message_id, score in scores.items():
+        found[shelf.places(np.array([message_id], dtype=np.int64))] = score
+    return found

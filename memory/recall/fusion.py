@@ -1,0 +1,89 @@
+"""Several judgements of the same candidates made one: pure arithmetic, and the one place of its weights.
+
+Rule: nothing is left out before fusion, and a judgement that cannot be made of a candidate (words of another language)
+does not count against it.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, Literal
+
+import numpy as np
+
+from memory.recall.shelf import Flags, Floats
+
+Method = Literal["linear", "rrf", "weighted_rrf", "minmax"]
+
+WORDS: Final = ("said", "around", "session")
+"""The views that need words in common."""
+
+WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
+    {
+        "said": 2.2,
+        "around": 2.7,
+        "session": 2.65,
+        "meaning": 3.65,
+        "speaker": 2.6,
+        "asks": -0.65,
+        "answers": 1.75,
+        "when": 1.0,
+        "newer": 0.2,
+        "replaced": -3.0,
+        "keys": 2.0,
+    }
+)
+"""Each view's weight; a view is 0 to 1. docs/adr/0016 names the run that chose them."""
+
+PARAPHRASED: Final = 0.3
+ACROSS: Final = 0.4
+"""Of all that words could give, the share that full likeness in meaning stands in for where there are no common words:
+in the question's language and in another one."""
+
+
+def fuse(
+    views: Mapping[str, Floats],
+    *,
+    method: Method = "linear",
+    weights: Mapping[str, float] = WEIGHTS,
+    foreign: Flags | None = None,
+    k: int = 60,
+) -> Floats:
+    """One score a candidate from a score each of every view, all of equal length.
+
+    `linear` adds the views as they are, weighted; `minmax` brings each to 0..1 first and weighs all alike; `rrf` adds
+    1 / (k + rank), `weighted_rrf` with the weights. `foreign` marks candidates in another language than the question:
+    there likeness in meaning stands in for words. Raises ValueError for an unknown method.
+    """
+    if method == "rrf":
+        return _sum({name: _reciprocal(view, k) for name, view in views.items()})
+    if method == "weighted_rrf":
+        return _sum({name: weights.get(name, 0.0) * _reciprocal(view, k) for name, view in views.items()})
+    if method == "minmax":
+        return _sum({name: to_unit(view) for name, view in views.items()})
+    if method != "linear":
+        raise ValueError(f"unknown fusion {method!r}: use linear, rrf, weighted_rrf or minmax")
+    lexical = _sum({name: weights.get(name, 0.0) * views[name] for name in WORDS if name in views})
+    others = _sum({name: weights.get(name, 0.0) * view for name, view in views.items() if name not in WORDS})
+    if "meaning" in views and any(name in views for name in WORDS):
+        share = PARAPHRASED if foreign is None else np.where(foreign, np.float32(ACROSS), np.float32(PARAPHRASED))
+        could = sum(weights.get(name, 0.0) for name in WORDS)
+        lexical = np.maximum(lexical, share * np.float32(could) * views["meaning"])
+    return lexical + others
+
+
+def to_unit(scores: Floats) -> Floats:
+    """Scores from 0, the least, to 1, the most."""
+    if not len(scores):
+        return scores
+    low, high = scores.min(), scores.max()
+    return ((scores - low) / max(float(high - low), 1e-9)).astype(np.float32)
+
+
+def _reciprocal(scores: Floats, k: int) -> Floats:
+    ranks = np.empty(len(scores), dtype=np.float32)
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    return 1 / (k + ranks)
+
+
+def _sum(parts: Mapping[str, Floats]) -> Floats:
+    return np.sum(list(parts.values()), axis=0, dtype=np.float32) if parts else np.zeros(1, np.float32)

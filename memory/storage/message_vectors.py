@@ -1,0 +1,108 @@
+"""The vectors of messages: compact rows beside the log, read a whole owner at a time and compared exactly.
+
+Rule: a vector is one scale and an int8 a dimension; the cosine of two that were packed is within 0.01 of the truth.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from memory.ports import Vector
+from memory.storage.tables import evidence, message_vectors, messages
+
+_FULL = 127.0
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A message without vectors of the embedder."""
+
+    message_id: int
+    owner: str
+    is_person: bool
+    text: str
+
+
+def pack(vector: Vector) -> bytes:
+    """A vector of length one as bytes."""
+    scale = np.float32(np.abs(vector).max() / _FULL or 1.0)
+    return scale.tobytes() + np.rint(vector / scale).astype(np.int8).tobytes()
+
+
+async def waiting(connection: AsyncConnection, model: str, most: int) -> list[Waiting]:
+    """Messages that have no vectors of this model, oldest first."""
+    query = (
+        sa.select(evidence.c.message_id, evidence.c.owner, evidence.c.speaker, messages.c.text)
+        .join(messages, messages.c.id == evidence.c.message_id)
+        .where(_is_behind(model))
+        .order_by(evidence.c.message_id)
+        .limit(most)
+    )
+    return [Waiting(row[0], row[1], row[2] != 0, row[3]) for row in (await connection.execute(query)).all()]
+
+
+async def behind(connection: AsyncConnection, model: str) -> int:
+    """How many messages have no vectors of this model yet."""
+    query = sa.select(sa.func.count()).select_from(evidence).where(_is_behind(model))
+    return int((await connection.execute(query)).scalar_one())
+
+
+async def put(
+    connection: AsyncConnection, model: str, made: Sequence[tuple[Waiting, Sequence[Vector]]]
+) -> None:
+    """Store the vectors of messages whose words are still the ones that were embedded."""
+    ids = [row.message_id for row, _ in made]
+    query = (
+        sa.select(evidence.c.message_id, messages.c.text)
+        .join(messages, messages.c.id == evidence.c.message_id)
+        .where(evidence.c.message_id.in_(ids))
+    )
+    texts = {row[0]: row[1] for row in (await connection.execute(query)).all()}
+    current = [(row, vectors) for row, vectors in made if texts.get(row.message_id) == row.text]
+    rows = [
+        {"message_id": row.message_id, "model": model, "part": part, "owner": row.owner, "vector": pack(vector)}
+        for row, vectors in current
+        for part, vector in enumerate(vectors)
+    ]
+    of_these = message_vectors.c.message_id.in_([row.message_id for row, _ in current])
+    await connection.execute(message_vectors.delete().where(of_these, message_vectors.c.model == model))
+    if rows:
+        await connection.execute(message_vectors.insert(), rows)
+    done = evidence.c.message_id.in_([row.message_id for row, _ in current])
+    await connection.execute(evidence.update().where(done).values(indexed_as=model))
+
+
+async def drop_others(connection: AsyncConnection, model: str) -> int:
+    """Remove the vectors of other embedders; return how many there were."""
+    gone = await connection.execute(message_vectors.delete().where(message_vectors.c.model != model))
+    return gone.rowcount
+
+
+_OF_OWNER = (
+    sa.select(message_vectors.c.message_id, message_vectors.c.vector)
+    .where(
+        message_vectors.c.owner == sa.bindparam("of"),
+        message_vectors.c.model == sa.bindparam("made_by"),
+        message_vectors.c.message_id > sa.bindparam("after"),
+    )
+    .order_by(message_vectors.c.message_id)
+)
+
+
+async def of_owner(
+    connection: AsyncConnection, owner: str, model: str, after: int, dimension: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int8]]:
+    """An owner's vectors after a message: whose they are, their scales, and the numbers."""
+    rows = (await connection.execute(_OF_OWNER, {"of": owner, "made_by": model, "after": after})).all()
+    raw = np.frombuffer(b"".join(row[1] for row in rows), dtype=np.int8).reshape(len(rows), dimension + 4)
+    scales = np.ascontiguousarray(raw[:, :4]).view(np.float32).reshape(len(rows))
+    return np.array([row[0] for row in rows], dtype=np.int64), scales, np.ascontiguousarray(raw[:, 4:])
+
+
+def _is_behind(model: str) -> sa.ColumnElement[bool]:
+    as_what = evidence.c.indexed_as
+    return sa.or_(as_what.is_(None), as_what < model, as_what > model)  # each of the three is found by the index
