@@ -41,7 +41,7 @@ e2e: .venv/.dev ## tests that need a browser, npm or a homeserver
 bench: .venv/.dev ## measure Merk's own time in a turn
 	$(BIN)/merk bench turn --messages 100000 --json
 
-pictures: .venv/.dev ## draw the pictures of the README anew
+pictures: .venv/.dev ## draw the pictures of the README and the guides anew
 	$(BIN)/python -m docs.pictures
 
 pin: .venv/.dev ## write constraints.txt anew from the newest versions that fit

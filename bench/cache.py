@@ -38,12 +38,19 @@ LEAST_SHARE = 0.9
 MOST_COST = 0.4
 EARLIER_CHATS = 3
 TOOL_EVERY = 6
+RECALL_EVERY = 3  # turns: the others have nothing to do with earlier chats
 ANSWER = (
     "Then it should be done before the frost comes. Cut the roses back to three buds, cover the beds with leaves, "
     "and bring the lemon tree inside. The tools can wait for a dry day; oil them before you hang them up. I would "
     "start with the hedge, for that is the longest piece of work, and keep the pond for the week after."
 )
 TOPICS = ("roses", "beds", "lemon tree", "hedge", "pond", "tools", "fence", "compost", "lawn", "herbs")
+ELSE = (
+    "Which train leaves for Riga after {} o'clock, and where would one change on the way there?",
+    "Translate chapter {} of the manual into plain English, my colleague reads no German at all.",
+    "Explain once more how paragraph {} of our rental contract treats a broken boiler, briefly.",
+    "My sister visits us with {} friends: suggest a vegetarian supper that keeps until midnight.",
+)
 PRICES = read_prices(None)
 
 
@@ -70,13 +77,13 @@ class Call:
 async def measure() -> dict[str, object]:
     """The runs, the reasons why the beginning of a prompt changed, and the targets that were missed."""
     windowed, breaks = await _live(betas=[])
-    as_it_comes, _ = await _live()
-    compacting, _ = await _live(compact_from=2000)
+    as_it_comes, condensed = await _live()
+    compacting, compacted = await _live(compact_from=4000)
     in_system = [replace(call, request=_everything(call.request)) for call in windowed]
     bare = [replace(call, request=_without_breakpoints(call.request)) for call in in_system]
     merk = [
         _price("Merk as it comes", as_it_comes),
-        _price("Merk, condensed from 2,000 tokens on", compacting),
+        _price("Merk, condensed from 4,000 tokens on", compacting),
         _price("Merk, windows of 12 to 24 only", windowed),
     ]
     others = [
@@ -90,7 +97,11 @@ async def measure() -> dict[str, object]:
     )
     missed = [f"{run.name}: {run.share:.1%} of the input cached" for run in merk if run.share < LEAST_SHARE]
     missed += [f"{run.name}: {run.of_everything:.0%} of the cost" for run in merk if run.of_everything > MOST_COST]
-    return {"runs": [asdict(run) for run in (*merk, *others)], "prefix_changed": breaks, "missed": missed}
+    return {
+        "runs": [asdict(run) for run in (*merk, *others)],
+        "prefix_changed": {"as it comes": condensed, "condensed": compacted, "windows": breaks},
+        "missed": missed,
+    }
 
 
 def table(result: dict[str, Any]) -> str:
@@ -136,15 +147,20 @@ async def _live_before(house: House) -> None:
         await house.say(f"/remember The {TOPICS[number % 10]} number {number} came from my grandmother's garden")
     for chat in range(EARLIER_CHATS):
         for turn in range(4):
-            await house.say(_question(chat * 4 + turn))
+            await house.say(_question((chat * 4 + turn) * RECALL_EVERY))
         await house.memory.learn()
         await house.say("/newchat")
 
 
 def _question(turn: int) -> str:
+    """A question of the garden, on which the earlier chats bear, or of something else."""
     first, second = TOPICS[turn % 10], TOPICS[turn * 3 % 10]
     look = ", please look it up" if turn % TOOL_EVERY == 0 else ""
-    return f"What is to be done about the {first} in week {turn}{look}? The {second} can wait, it rained on Tuesday."
+    if turn % RECALL_EVERY == 0:
+        return (
+            f"What is to be done about the {first} in week {turn}{look}? The {second} can wait, it rained on Tuesday."
+        )
+    return ELSE[turn % len(ELSE)].format(turn)
 
 
 async def _breaks(database: Database) -> dict[str, int]:

@@ -28,7 +28,7 @@ from handlers.buttons.answers import offer
 from handlers.commands import awaited, commands
 from handlers.commands.dashboard import Dashboard
 from handlers.dispatcher import Dispatcher
-from handlers.edits import edited
+from handlers.edits import edited, taken_back
 from handlers.past import Past
 from handlers.reminders import Reminders
 from handlers.running import Running
@@ -205,6 +205,7 @@ class App:
             awaited=awaited(database, memory, works),
             message=turn,
             edited=edited(database),
+            taken_back=taken_back(memory),
         )
         self._intakes = {name: self._intake(transport) for name, transport in self._transports.items()}
         self._stack = AsyncExitStack()

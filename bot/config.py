@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from bot.errors import CommandError
+from bot.hook_settings import Hook, checked_names
 
 IDENTITY = re.compile(r"^(telegram:-?\d+|matrix:@[^:\s]+:\S+|terminal:\w+)$")
 MATRIX_USER = re.compile(r"^@[^:\s]+:\S+$")
@@ -290,6 +291,14 @@ class Web(_Section):
     """What people's browsers call it; None: as it listens."""
     secret: SecretStr | None = None
     """Another one logs everybody out."""
+    hooks: dict[str, Hook] = {}
+    """By the name in their address."""
+
+    @field_validator("hooks")
+    @classmethod
+    def _named(cls, value: dict[str, Hook]) -> dict[str, Hook]:
+        checked_names(value)
+        return value
 
     @field_validator("trusted_proxy", mode="before")
     @classmethod

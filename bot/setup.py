@@ -19,8 +19,9 @@ from rich.markup import escape
 from rich.prompt import Confirm, Prompt
 from tomlkit.exceptions import ParseError
 
-from bot.config import TELEGRAM_TOKEN, AnthropicModels, home_file
+from bot.config import TELEGRAM_TOKEN, AnthropicModels, default_data_dir, home_file
 from bot.errors import CommandError
+from bot.matrix_setup import MatrixLogin, ask_matrix
 from bot.models.ollama import find_ollama, installed_models
 from bot.servers import ANTHROPIC, TELEGRAM, ServerError, ask, find_claude, get_me, result_of
 from memory.ports import ModelError
@@ -62,8 +63,13 @@ def set_up(target: Path, console: Console) -> None:
     servers = _servers(document)
     empty = "leave it as it is" if target.exists() else "go without"
     _ask_telegram(console, document, servers.telegram, empty)
+    login = ask_matrix(console, _data_dir(document), empty)
+    if login is not None:
+        _put_matrix(document, login)
     _ask_model(console, document, servers, empty)
     write(target, document)
+    if login is not None:
+        login.keep()
     console.print(f"\nWritten to {escape(str(target))}. Try [bold]merk doctor[/bold], then [bold]merk run[/bold].")
 
 
@@ -107,20 +113,28 @@ def _existing(target: Path) -> tomlkit.TOMLDocument:
         raise CommandError(f"{target} cannot be read ({error}). Mend it, or move it away, and try again.") from error
 
 
-def _servers(document: tomlkit.TOMLDocument) -> Servers:
-    def named(*keys: str) -> str | None:
-        if variable := os.environ.get("MERK_" + "__".join(keys).upper()):
-            return variable
-        value: Any = document.unwrap()
-        for key in keys:
-            value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
-        return value if isinstance(value, str) else None
+def _named(document: tomlkit.TOMLDocument, *keys: str) -> str | None:
+    """A setting of the environment, else of the file that is there."""
+    if variable := os.environ.get("MERK_" + "__".join(keys).upper()):
+        return variable
+    value: Any = document.unwrap()
+    for key in keys:
+        value = cast("dict[str, Any]", value).get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, str) else None
 
+
+def _servers(document: tomlkit.TOMLDocument) -> Servers:
     return Servers(
-        telegram=named("telegram", "base_url"),
-        anthropic=named("model", "anthropic", "base_url"),
-        ollama=named("model", "ollama", "host"),
+        telegram=_named(document, "telegram", "base_url"),
+        anthropic=_named(document, "model", "anthropic", "base_url"),
+        ollama=_named(document, "model", "ollama", "host"),
     )
+
+
+def _data_dir(document: tomlkit.TOMLDocument) -> Path:
+    """Where Merk keeps its data, by the file that is being changed."""
+    named = _named(document, "tenant", "data_dir")
+    return Path(named).expanduser() if named else default_data_dir()
 
 
 def _put(document: tomlkit.TOMLDocument, section: str, **values: object) -> None:
@@ -135,6 +149,16 @@ def _put(document: tomlkit.TOMLDocument, section: str, **values: object) -> None
             table[key] = value
 
 
+def _put_owner(document: tomlkit.TOMLDocument, identity: str) -> None:
+    known = cast("dict[str, Any]", document.unwrap().get("access", {})).get("owners", [])
+    _put(document, "access", owners=list(dict.fromkeys([*known, identity])))
+
+
+def _put_matrix(document: tomlkit.TOMLDocument, login: MatrixLogin) -> None:
+    _put(document, "matrix", homeserver=login.homeserver, user_id=login.user_id, password=login.password)
+    _put_owner(document, f"matrix:{login.owner}")
+
+
 # --- Telegram ------------------------------------------------------------------------------------
 
 
@@ -147,8 +171,7 @@ def _ask_telegram(console: Console, document: tomlkit.TOMLDocument, url: str | N
         console.print(f"This is @{me['username']}.", markup=False)
         owner = _find_owner(console, url or TELEGRAM, token, str(me["username"]))
         _put(document, "telegram", token=token, base_url=url)
-        known = cast("dict[str, Any]", document.unwrap().get("access", {})).get("owners", [])
-        _put(document, "access", owners=list(dict.fromkeys([*known, f"telegram:{owner}"])))
+        _put_owner(document, f"telegram:{owner}")
         return
 
 

@@ -67,6 +67,7 @@ class Dispatcher:
         awaited: Mapping[str, Handler],
         message: Handler,
         edited: Handler,
+        taken_back: Handler,
     ) -> None:
         self._database = database
         self._clock = clock
@@ -77,6 +78,7 @@ class Dispatcher:
         self._awaited = awaited
         self._message = message
         self._edited = edited
+        self._taken_back = taken_back
 
     def is_urgent(self, incoming: Incoming) -> bool:
         """What does not wait in line: most presses, and commands such as /stop."""
@@ -90,6 +92,8 @@ class Dispatcher:
         say = phrases(incoming.sender.language or self._default_language)
         try:
             known = await self._look_up(incoming)
+            if incoming.is_taken_back:
+                return await self._take_back(incoming, known)
             if incoming.chat_kind == "user" and known.chat is not None:
                 await self._note_present(known.chat, incoming.sender.identity)
             user, verdict = await self._meet(incoming, known.user)
@@ -221,6 +225,19 @@ class Dispatcher:
             again = Button(request.say("answer-again"), "answer_again", {"message_id": message.id}, waits=True)
             yield Card(request.say("interrupted"), ((again,),))
 
+    async def _take_back(self, incoming: Incoming, known: _Known) -> Handled:
+        """Nobody is let in or asked anything because of it, and no session begins."""
+        if known.user is None or known.chat is None:
+            return Handled(_nothing())
+        async with self._database.read() as connection:
+            session = await sessions.holding(connection, known.chat, known.user.id, incoming.ref)
+        if session is None:
+            return Handled(_nothing())
+        say = phrases(known.user.reads)
+        audience = Audience(known.user.id, known.chat, incoming.chat_kind == "ai")
+        request = Request(incoming, known.user, audience, session, session, say)
+        return Handled(self._guarded(self._taken_back(request), say, request), known.user.id, session.id)
+
     # --- what for ---
 
     async def _choose(self, request: Request) -> tuple[Request, Handler]:
@@ -280,6 +297,8 @@ class Dispatcher:
             yield Notice(str(error))
         except FactRefused as error:
             yield Notice(say(f"fact-refused-{error.reason}"))
+        except ObservationRefused as error:
+            yield Notice(say(f"observation-refused-{error.reason}"))
         except Exception:
             log.exception("dispatcher.handler_failed")
             yield Notice(say("bug"))

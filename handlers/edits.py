@@ -1,7 +1,8 @@
-"""An edited message: offer to answer again. An edit never runs a command (pitfall P43)."""
+"""An edited message: offer to answer again; a deleted one: take its words back. Neither runs a command (pitfall P43)."""
 
-from handlers import utterances
-from handlers.types import Button, Card, Handler, Reply, Request
+from handlers import facts, utterances
+from handlers.types import Button, Card, Handler, Notice, Reply, Request
+from memory.memory import Memory
 from memory.storage import log
 from memory.storage.database import Database
 
@@ -22,5 +23,17 @@ def edited(database: Database) -> Handler:
                 again = Button(request.say("answer-again"), "answer_again", data, waits=True)
                 yield Card(request.say("edited"), ((again, Button(request.say("no"), "leave")),))
                 return
+
+    return handle
+
+
+def taken_back(memory: Memory) -> Handler:
+    """Somebody deleted a message of theirs. It is told only where more went than they see."""
+
+    async def handle(request: Request) -> Reply:
+        receipt = await memory.take_back(request.user.id, request.audience.chat_id, request.incoming.ref)
+        if receipt.facts:
+            lines = facts.receipt_lines(request.say, receipt)
+            yield Notice(f"{request.say('taken-back')}\n{lines}")
 
     return handle

@@ -76,6 +76,8 @@ def forget_all_card(say: Phrases, ids: list[int], *, replaces: str | None) -> Ca
 def receipt_lines(say: Phrases, receipt: Receipt) -> str:
     """What was erased, counted from the stores."""
     lines = [say("receipt-facts", n=receipt.facts)] if receipt.facts else []
+    if receipt.observations:
+        lines.append(say("receipt-observations", n=receipt.observations))
     if receipt.messages_redacted:
         lines.append(say("receipt-messages", n=receipt.messages_redacted))
     if receipt.summaries_anew:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from handlers import calls
 from handlers.calls import Made, Outcome, Tool
+from handlers.citing import Citations
 from handlers.model_choice import Choice
 from handlers.past import Talk
 from handlers.types import Card, Request, Status, Text
@@ -38,6 +39,8 @@ class Answer:
     work: Work
     text: str = ""
     model: str = ""
+    cited: Citations = field(default_factory=Citations)
+    """What it says that it used."""
     made: Made = field(default_factory=Made)
     stop: StopReason = StopReason.END
     was_stopped: bool = False
@@ -119,9 +122,11 @@ class Rounds:
         async with aclosing(_until_stopped(self.model.stream(prompt), self.stop)) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
-                    yield answer.add(event.text)
+                    said = answer.cited.read(event.text)
                 else:
-                    answer.finished = event
+                    answer.finished, said = event, answer.cited.finish()
+                if said:
+                    yield answer.add(said)
         finished = answer.finished
         if finished is None:
             answer.was_stopped = True

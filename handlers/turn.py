@@ -16,6 +16,7 @@ from handlers.accounting import account
 from handlers.calls import Tool
 from handlers.model_choice import Asked, Choice, Routing, choose
 from handlers.past import MessageTooLongError, Past
+from handlers.questions import question
 from handlers.rounds import Answer, Rounds
 from handlers.running import Running
 from handlers.spending import Spending
@@ -130,6 +131,9 @@ class Turn:
             yield event
         for event in (await self._keep_to(request, answer.choice), *await self._spending.warn(request)):
             yield event
+        if answer.failure is None and answer.work.state is None:
+            for event in await question(self._memory, request):
+                yield event
 
     async def _ask(self, request: Request, situation: prompt.Situation, answer: Answer, stop: asyncio.Event) -> Reply:
         """Ask the model; once more, with less in it, where the prompt was too long. Failures end in the answer."""
@@ -335,6 +339,7 @@ class Turn:
 def _trace(answer: Answer) -> dict[str, Any]:
     """Figures and codes of an answer, for the log."""
     trace: dict[str, Any] = {"usage": answer.usage, "nano_usd": answer.nano_usd}
+    trace["cited"] = {"observations": answer.cited.observations, "messages": answer.cited.messages}
     if answer.talk is not None:
         trace["prefix"] = answer.talk.prefix
     if (choice := answer.choice) is not None:

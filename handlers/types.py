@@ -90,6 +90,8 @@ class Incoming:
     is_addressed: bool = True
     """In a group: by mention, by reply or by command."""
     is_edit: bool = False
+    is_taken_back: bool = False
+    """Whoever acts here has deleted the message `ref`; there are no other words."""
     press: Press | None = None
 
     @property

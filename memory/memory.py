@@ -21,6 +21,7 @@ from memory.kinds.observations.consolidate import Consolidated, Consolidation
 from memory.kinds.observations.keeping import Neighbours
 from memory.kinds.observations.learn import Observing
 from memory.kinds.observations.observations import Observations
+from memory.kinds.observations.using import count_uses
 from memory.kinds.summaries import store as summaries
 from memory.kinds.summaries.indexing import KIND as SUMMARIES
 from memory.kinds.summaries.indexing import SummaryIndex, rebuild_words
@@ -35,6 +36,7 @@ from memory.retention import Ages, Retention
 from memory.scope import Audience
 from memory.storage.database import Database
 from memory.storage.vectors import OfKind, Vectors
+from memory.taking_back import TakingBack
 from memory.types import Health, MemorySettings, Recall, Receipt
 
 _LONGEST_DEBOUNCE = 4  # times `learn_after`: somebody who never stops writing is learned from all the same
@@ -94,6 +96,7 @@ class Memory:
             backups_days=settings.backups_days,
         )
         self._people = People(database, clock, self._forgetting)
+        self._taking_back = TakingBack(database, clock, self._forgetting)
         self._woken = asyncio.Event()
         self._is_ready = asyncio.Event()
         self._is_ready.set()
@@ -171,6 +174,7 @@ class Memory:
         """Sweep every kind once; return how many sessions were learned. What failed comes back later."""
         await self._forgetting.sweep()
         await self._evidence.catch_up()
+        await count_uses(self._database, to_ms(self._clock.now()))
         learned = await self._summaries.learn()
         await self._vectors.catch_up()
         if await self._observing.learn():
@@ -236,6 +240,13 @@ class Memory:
         await self._until_ready()
         rows = await self.observations.disposable(audience, observation_ids, sensitive=sensitive)
         return await self._forgotten(await self._forgetting.observations(audience, rows, key))
+
+    async def take_back(self, user_id: int, chat_id: int, ref: str) -> Receipt:
+        """A person deleted a message of theirs, which the transport calls `ref`: its words go, and what was made of
+        them. Nothing happens for somebody else's message.
+        """
+        await self._until_ready()
+        return await self._forgotten(await self._taking_back.message(user_id, chat_id, ref))
 
     async def erase_user(self, user_id: int) -> Receipt:
         """Erase a person altogether."""

@@ -13,7 +13,7 @@ from memory.kinds.observations import store as observation_store
 from memory.kinds.observations.losing import Lost
 from memory.ports import Clock
 from memory.scope import Audience, sensitive_key
-from memory.storage import erasure, telemetry
+from memory.storage import digests, erasure, telemetry
 from memory.storage import instructions as standing
 from memory.storage.database import Database
 from memory.storage.tables import (
@@ -173,6 +173,7 @@ async def _erase_account(connection: AsyncConnection, user_id: int) -> None:
         )
     await connection.execute(pairing_codes.delete().where(pairing_codes.c.identity.in_(keys)))
     await standing.forget(connection, _owner(user_id))
+    await digests.drop(connection, user_id)
     await connection.execute(users.delete().where(users.c.id == user_id))  # identities, grants and buttons follow
 
 

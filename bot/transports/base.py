@@ -67,6 +67,18 @@ class Hold:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Presence:
+    """Who came to a group and who left it, as identities."""
+
+    chat: str
+    came: frozenset[str] = frozenset()
+    left: frozenset[str] = frozenset()
+    is_over: bool = False
+    """Merk itself is there no more: nobody tells it who is."""
+    title: str = ""
+
+
 class Preview(StrEnum):
     """How a growing answer is shown."""
 
@@ -136,6 +148,10 @@ class Transport(Protocol):
 
     def moved(self, row: InboxRow) -> tuple[str, str] | None:
         """The old and the new id of the chat, where an update says that it has a new one."""
+        ...
+
+    def members(self, row: InboxRow) -> Presence | None:
+        """Who came and went, where an update says that somebody did; in groups only."""
         ...
 
     def hold(self, incoming: Incoming) -> Hold | None: ...

@@ -14,14 +14,14 @@ from typing import Any
 
 import structlog
 
-from bot.transports.base import Hold, Preview, Transport
+from bot.transports.base import Hold, Presence, Preview, Transport
 from bot.transports.delivery import Delivery
 from bot.transports.posting import Context, post
 from bot.transports.preview import Previewer
 from handlers.types import Event, Handled, Incoming, Notice, Status, Text
 from memory.instants import to_ms
 from memory.ports import Clock
-from memory.storage import inbox, sessions
+from memory.storage import inbox, members, sessions
 from memory.storage.database import Database
 from memory.storage.inbox import InboxRow
 
@@ -55,7 +55,9 @@ class Intake:
         handle: Callable[[Incoming, int], Awaitable[Handled]],
         is_urgent: Callable[[Incoming], bool],
         finished: Callable[[], None],
+        joined: Callable[[int, int, int], None] | None = None,
     ) -> None:
+        """`joined` is told of the newcomers of a group: its id, the row that says so, and how many they are."""
         self._database = database
         self._clock = clock
         self._transport = transport
@@ -63,6 +65,9 @@ class Intake:
         self._handle = handle
         self._is_urgent = is_urgent
         self._finished = finished
+        self._joined = joined
+        self._departed: dict[tuple[str, str], int] = {}
+        """(chat, identity) -> the row that says that they left."""
         self._lanes: dict[str, _Lane] = {}
         self._gathering: dict[str, _Gathering] = {}
         self._urgent: set[asyncio.Task[None]] = set()
@@ -108,6 +113,8 @@ class Intake:
         return not (self._lanes or self._gathering or self._urgent)
 
     async def _take(self, row: InboxRow) -> None:
+        if presence := self._transport.members(row):
+            await self._note_presence(presence, row.id)  # where that fails the row stays open: nobody's leaving is lost
         try:
             if moved := self._transport.moved(row):
                 await self._follow(*moved)
@@ -138,6 +145,41 @@ class Intake:
     async def _follow(self, old: str, new: str) -> None:
         async with self._database.write() as connection:
             await sessions.move_chat(connection, self._transport.name, old, new)
+
+    async def _note_presence(self, presence: Presence, row_id: int) -> None:
+        """At once, past everything that waits: whoever left sees nothing of the group from now on."""
+        name, now = self._transport.name, to_ms(self._clock.now())
+        newcomers = 0
+        async with self._database.write() as connection:
+            chat = await sessions.chat_id(connection, name, presence.chat)
+            if chat is None and presence.came:
+                chat = await sessions.ensure_chat(
+                    connection, name, presence.chat, kind="user", title=presence.title, now=now
+                )
+            if chat is None:
+                return
+            if presence.is_over:
+                await members.replace(connection, chat, frozenset(), now)
+            for identity in presence.left:
+                await members.left(connection, chat, identity)
+            known = frozenset(await members.in_group(connection, chat))
+            for identity in presence.came - known:
+                await members.note(connection, chat, identity, now)
+                newcomers += 1
+        self._departed |= {(presence.chat, identity): row_id for identity in presence.left}
+        for identity in presence.came:
+            self._departed.pop((presence.chat, identity), None)
+        if newcomers and self._joined is not None:
+            self._joined(chat, row_id, newcomers)
+
+    async def _forget_departed(self, incoming: Incoming) -> None:
+        """What somebody said before they left counts as a sign of them, and is no longer one."""
+        gone = self._departed.get((incoming.place.chat, incoming.sender.identity), 0)
+        if gone > incoming.inbox_ids[-1]:
+            async with self._database.write() as connection:
+                chat = await sessions.chat_id(connection, incoming.place.transport, incoming.place.chat)
+                if chat is not None:
+                    await members.left(connection, chat, incoming.sender.identity)
 
     def _hold(self, incoming: Incoming) -> Hold | None:
         hold = self._transport.hold(incoming)
@@ -197,6 +239,7 @@ class Intake:
     async def _answer(self, incoming: Incoming) -> None:
         attempt = await self._begin(incoming)
         handled = await self._handle(incoming, attempt)
+        await self._forget_departed(incoming)
         previewer = Previewer(self._database, self._clock, self._transport, self._delivery.limiter, incoming)
         events: list[Event] = []
         toast = ""

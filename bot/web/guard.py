@@ -6,7 +6,7 @@ Rule: nothing here knows a page. What it refuses is refused before anything is r
 import json
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -71,9 +71,18 @@ class Bucket:
 class Guard:
     """ASGI middleware."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        limits: Limits,
+        now: Callable[[], float] = time.monotonic,
+        *,
+        apart: Mapping[str, Limits] | None = None,
+    ) -> None:
+        """`apart` counts what is asked below a path by limits of its own; wrong tries are counted together."""
         self._app = app
         self._asked = Bucket(limits.per_second, limits.burst, now)
+        self._apart = {path: Bucket(each.per_second, each.burst, now) for path, each in (apart or {}).items()}
         self._wrong = Bucket(limits.wrong_per_second, limits.wrong_burst, now)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,8 +92,9 @@ class Guard:
         client = str((scope.get("client") or ("unknown", 0))[0])
         headers = Headers(scope=scope)
         offers = "authorization" in headers or "cookie" in headers or scope["method"] not in _SAFE
-        wait = max(self._asked.wait(client), self._wrong.wait(client) if offers else 0.0)
-        self._asked.take(client)
+        asked = next((each for path, each in self._apart.items() if scope["path"].startswith(path)), self._asked)
+        wait = max(asked.wait(client), self._wrong.wait(client) if offers else 0.0)
+        asked.take(client)
 
         async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":

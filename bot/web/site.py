@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from bot.web import api, health, login, metrics, pages
+from bot.web import api, health, hooks, login, metrics, pages
 from bot.web.guard import Guard, Limits
 from bot.web.health import Health
 from bot.web.inside import Inside
@@ -21,8 +21,11 @@ from bot.web.pages.errors import error_page, wants_page
 log = structlog.get_logger(__name__)
 
 
-def make_site(inside: Inside, limits: Limits | None = None) -> FastAPI:
-    """Build it. `state.inside`, `state.health` and `state.metrics` are what its dependencies hand out."""
+def make_site(inside: Inside, limits: Limits | None = None, events: Limits | None = None) -> FastAPI:
+    """Build it. `state.inside`, `state.health` and `state.metrics` are what its dependencies hand out.
+
+    `events` are the limits of what other systems send to hooks.
+    """
     counted = Metrics(inside)
 
     @asynccontextmanager
@@ -35,12 +38,12 @@ def make_site(inside: Inside, limits: Limits | None = None) -> FastAPI:
     site.state.inside = inside
     site.state.health = Health(inside)
     site.state.metrics = counted
-    for router in (api.router, health.router, metrics.router, login.router):
+    for router in (api.router, health.router, metrics.router, login.router, hooks.router):
         site.include_router(router)
     pages.install(site)
     site.add_exception_handler(Exception, _bug)
     site.add_middleware(TrustedHostMiddleware, allowed_hosts=_hosts(inside), www_redirect=False)
-    site.add_middleware(Guard, limits=limits or Limits())
+    site.add_middleware(Guard, limits=limits or Limits(), apart={hooks.PATH: events or hooks.LIMITS})
     if trusted := inside.settings.web.trusted_proxy:
         site.add_middleware(ProxyHeadersMiddleware, trusted_hosts=list(trusted))
     return site

@@ -1,13 +1,16 @@
-"""`make pictures`: draws telegram.svg, draft.svg and terminal.svg of docs/pictures anew."""
+"""`make pictures`: draws the pictures of docs/pictures anew; those of the dashboard only where Chromium is there."""
 
 import asyncio
+import sys
 import tempfile
 from pathlib import Path
 
+from docs.pictures.dashboard import draw_dashboard
 from docs.pictures.draft import draw_draft
 from docs.pictures.script import rehearse
 from docs.pictures.telegram import draw_telegram
 from docs.pictures.terminal import draw_terminal
+from tests.e2e.dashboard_stage import CHROMIUM
 from tests.fakes.messages_api import MessagesApi
 
 HERE = Path(__file__).parent
@@ -22,6 +25,10 @@ async def main() -> None:
             rehearse(model)
             drawn = await asyncio.to_thread(draw_terminal, Path(folder), model.base_url)
         (HERE / "terminal.svg").write_text(drawn, encoding="utf-8")
+    if CHROMIUM is None:
+        sys.stderr.write("Chromium is not there: the pictures of the dashboard stay as they are.\n")
+    else:
+        await draw_dashboard(Path(tempfile.mkdtemp()), HERE)
 
 
 if __name__ == "__main__":

@@ -12,12 +12,15 @@ from handlers.buttons import (
     forgetting,
     history,
     instructions,
+    observations,
     people,
     reminders,
 )
 from handlers.buttons import model as models
 from handlers.buttons import spending as budgets
 from handlers.calls import Tool
+from handlers.commands import digest
+from handlers.remembered import Remembered
 from handlers.reminders import Reminders
 from handlers.spending import Spending
 from handlers.turn import Turn
@@ -41,6 +44,7 @@ def buttons(  # noqa: PLR0913 - what they are made of
 ) -> Mapping[str, Handler]:
     """By action; `works` has the database and the clock."""
     database, clock = works.database, works.clock
+    remembered = Remembered(memory, database, clock)
     by_name = {tool.spec.name: tool for tool in tools}
     return {
         "keep_fact": facts.keep(memory),
@@ -60,7 +64,7 @@ def buttons(  # noqa: PLR0913 - what they are made of
         "export_chat": chats.export(database),
         "ask_delete_chat": chats.ask_delete(database),
         "delete_chat": chats.delete(database, memory),
-        "answer_again": answers.answer_again(database, turn),
+        "answer_again": answers.answer_again(database, turn, memory),
         "show_answer": answers.show(database),
         "close_work": closing.close(works),
         "continue_work": closing.go_on(works),
@@ -72,6 +76,8 @@ def buttons(  # noqa: PLR0913 - what they are made of
         "discard_draft": draft.discard(works),
         "write_draft_again": draft.write_again(writer),
         "history_page": history.page(works),
+        **observations.handlers(remembered),
+        "stop_digest": digest.stop(remembered),
         **instructions.handlers(works),
         "keep_reminder": reminders.keep(kept),
         "undo_reminder": reminders.undo(kept),

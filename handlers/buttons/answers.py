@@ -5,6 +5,7 @@ from contextlib import aclosing
 from handlers.locales import phrases
 from handlers.turn import Turn
 from handlers.types import Button, Card, Handler, Reply, Request, UserError
+from memory.memory import Memory
 from memory.storage import log, outbox, people
 from memory.storage.database import Database
 from memory.storage.outbox import OutboxRow
@@ -13,7 +14,7 @@ OFFERED = {"unknown": "unsure", "no_thread": "topic-gone", "thread_closed": "top
 """What to say, by what the delivery noted; anything else was refused for good."""
 
 
-def answer_again(database: Database, turn: Turn) -> Handler:
+def answer_again(database: Database, turn: Turn, memory: Memory) -> Handler:
     """Answer a message of the log once more; `text` is what it says since it was edited."""
 
     async def handle(request: Request) -> Reply:
@@ -25,6 +26,8 @@ def answer_again(database: Database, turn: Turn) -> Handler:
             if text := request.data.get("text"):
                 await log.amend(connection, message_id, text)
                 message = await log.by_id(connection, message_id)
+        if text:
+            await memory.observations.reconsider(message_id)
         assert message is not None
         yield Card(request.say("answering-again"), replaces=request.card)
         async with aclosing(turn.answer(request, message)) as reply:

@@ -6,11 +6,13 @@ from handlers.commands import (
     chats,
     close,
     dashboard,
+    digest,
     draft,
     forget,
     help,
     history,
     instructions,
+    keep,
     language,
     memory,
     newchat,
@@ -19,13 +21,16 @@ from handlers.commands import (
     remind,
     reminders,
     stop,
+    team,
     timezone,
     usage,
+    why,
 )
 from handlers.commands import model as models
 from handlers.commands.dashboard import Dashboard
 from handlers.instructions import proposed
 from handlers.locales import phrases
+from handlers.remembered import Remembered
 from handlers.reminders import Reminders
 from handlers.running import Running
 from handlers.spending import Spending
@@ -43,6 +48,10 @@ MENU = (
     "remember",
     "forget",
     "memory",
+    "keep",
+    "why",
+    "digest",
+    "team",
     "remind",
     "reminders",
     "instructions",
@@ -78,13 +87,18 @@ def commands(  # noqa: PLR0913 - what they are made of
 ) -> list[Command]:
     """All of them; `works` has the database and the clock."""
     database, clock = works.database, works.clock
+    noticed = Remembered(recollect, database, clock)
     listed = [
         newchat.command(database, clock, threads, works),
         chats.command(database),
         history.command(works),
         remember.command(recollect),
         forget.command(recollect),
-        memory.command(recollect),
+        memory.command(noticed),
+        keep.command(noticed),
+        why.command(noticed),
+        digest.command(noticed),
+        team.command(noticed),
         remind.command(kept),
         reminders.command(kept, works),
         draft.command(works, writer),
@@ -105,6 +119,7 @@ def awaited(database: Database, recollect: Memory, works: Works) -> Mapping[str,
     """What a person's next message is for, after "Edit", "Rename" or "Change"."""
     return {
         "edit_fact": memory.edited(recollect),
+        "edit_observation": observations.edited(Remembered(recollect, database, works.clock)),
         "rename_chat": chats.renamed(database),
         "change_instructions": proposed(works),
     }

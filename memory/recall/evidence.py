@@ -31,8 +31,8 @@ _VECTORS_BATCH = 16
 _PIECE = 400
 """Characters of a part of a long message, and how many parts a person's and an assistant's may have."""
 _MOST_PARTS = {True: 6, False: 2}
-_MOST_BYTES = 256 * 1024 * 1024
-"""Of shelves held in memory; the one used longest ago goes first. An owner's 5,000 messages are 3.5 MB."""
+_MOST_BYTES = 768 * 1024 * 1024
+"""Of shelves held in memory; the one used longest ago goes first. A thousand messages are 0.7 MB."""
 
 log = structlog.get_logger(__name__)
 

@@ -84,7 +84,7 @@ class Codes:
 
     @property
     def nbytes(self) -> int:
-        return self.of.nbytes + self.scales.nbytes + self.numbers.nbytes * 9 // 8
+        return self.of.nbytes + self.scales.nbytes + self.numbers.nbytes
 
 
 NO_CODES = Codes(np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros((0, 0), np.int8))
@@ -126,7 +126,7 @@ class Shelf:
 
     @property
     def nbytes(self) -> int:
-        return len(self) * 120 + self.codes.nbytes
+        return len(self) * 200 + self.codes.nbytes
 
     @property
     def rows(self) -> Ints:

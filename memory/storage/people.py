@@ -47,6 +47,15 @@ async def owners(connection: AsyncConnection) -> list[User]:
     return [_user(row) for row in (await connection.execute(query)).mappings()]
 
 
+async def named(connection: AsyncConnection, words: str) -> list[User]:
+    """Those whom these words name: by identity ("telegram:42"), else by name, whatever the case."""
+    known = await find(connection, words)
+    if known is not None:
+        return [known]
+    rows = (await connection.execute(sa.select(users).order_by(users.c.id))).mappings()
+    return [_user(row) for row in rows if row["name"].casefold() == words.casefold()]
+
+
 async def ids(connection: AsyncConnection) -> list[int]:
     """Everybody who is known."""
     return list((await connection.execute(sa.select(users.c.id).order_by(users.c.id))).scalars())

@@ -173,6 +173,14 @@ async def by_id(connection: AsyncConnection, session_id: int) -> Session | None:
     return _session(row) if row else None
 
 
+async def holding(connection: AsyncConnection, chat: int, user_id: int, ref: str) -> Session | None:
+    """The session of a chat in which this person said what the transport calls `ref`."""
+    said = sa.select(messages.c.session_id).where(messages.c.external_ref == ref, messages.c.user_id == user_id)
+    query = sa.select(sessions).where(sessions.c.chat_id == chat, sessions.c.id.in_(said)).limit(1)
+    row = (await connection.execute(query)).mappings().first()
+    return _session(row) if row else None
+
+
 async def page(connection: AsyncConnection, audience: Audience, *, offset: int, limit: int) -> list[Session]:
     """The sessions of this audience that hold anything or are current, newest first."""
     spoken = sa.select(messages.c.id).where(messages.c.session_id == sessions.c.id).exists()

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from playwright.async_api import Browser, async_playwright
 
@@ -26,8 +27,10 @@ from tests.fakes.model import call
 from tests.fakes.website import Website, website
 
 CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
-_QUIET = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-_QUIET += ["--disable-component-update", "--disable-sync"]
+_QUIET = (
+    "--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
+    "--disable-sync"
+).split()
 OWNER = "Ada"
 _FRIENDS = ("Bo", "Chioma")
 _TOLD = (
@@ -98,7 +101,7 @@ async def _notice(opened: House) -> None:
             (Type.DECISION, "The kitchen is painted in May", "Sage green, before Lena's visit.", ""),
         )
     ):
-        slot = {"subject": "person:1", "attribute": "travel", "value": value} if value else {}
+        slot: dict[str, Any] = {"subject": "person:1", "attribute": "travel", "value": value} if value else {}
         found = await seen.note_event(
             ada.owner, hook="stage", event_id=str(number), title=title, narrative=more, type=kind, user_id=1, **slot
         )

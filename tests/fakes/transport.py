@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 
-from bot.transports.base import Accept, Fault, Hold, Outgoing, Pace, Part, Preview, SendError
+from bot.transports.base import Accept, Fault, Hold, Outgoing, Pace, Part, Presence, Preview, SendError
 from handlers.types import Incoming, Place, Press, Sender
 from memory.storage.inbox import InboxRow
 from memory.types import Origin
@@ -89,9 +89,16 @@ class RecordingTransport:
         found = row.payload.get("moved")
         return (found[0], found[1]) if found else None
 
+    def members(self, row: InboxRow) -> Presence | None:
+        payload = row.payload
+        if not {"came", "left", "over"} & payload.keys():
+            return None
+        came, gone = (frozenset(f"{self.name}:{who}" for who in payload.get(key, ())) for key in ("came", "left"))
+        return Presence(str(payload["chat"]), came, gone, is_over=bool(payload.get("over")))
+
     def parse(self, row: InboxRow) -> Incoming | None:
         payload = row.payload
-        if "service" in payload or "moved" in payload:
+        if {"service", "moved", "came", "left", "over"} & payload.keys():
             return None
         sender = str(payload.get("from", "42"))
         return Incoming(

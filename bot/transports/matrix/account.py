@@ -112,15 +112,8 @@ class Account:
                 "the homeserver does not know the access token: set matrix.password, or a new matrix.access_token"
             )
         self._server.token = ""
-        body: Json = {
-            "type": "m.login.password",
-            "identifier": {"type": "m.id.user", "user": settings.user_id},
-            "password": settings.password,
-            "initial_device_display_name": DEVICE_NAME,
-        }
-        if device_id := self.device_id or settings.device_id:
-            body["device_id"] = device_id
-        answer = await self._server.call("POST", "/login", body)
+        device_id = self.device_id or settings.device_id or ""
+        answer = await log_in(self._server, settings.user_id, settings.password, device_id)
         self._server.token = str(answer["access_token"])
         self.logins += 1
         self._keep(answer, self._server.token)
@@ -140,3 +133,16 @@ class Account:
         if kept != self._kept:
             files.write(self._path, kept)
             self._kept = kept
+
+
+async def log_in(server: Homeserver, user_id: str, password: str, device_id: str = "") -> Json:
+    """Log in, as this device where it is named: user_id, device_id and access_token. Raises `MatrixError`."""
+    body: Json = {
+        "type": "m.login.password",
+        "identifier": {"type": "m.id.user", "user": user_id},
+        "password": password,
+        "initial_device_display_name": DEVICE_NAME,
+    }
+    if device_id:
+        body["device_id"] = device_id
+    return await server.call("POST", "/login", body)

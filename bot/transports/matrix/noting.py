@@ -21,6 +21,7 @@ Open = Callable[[str, Json], Json | None]
 _KEPT = ("msgtype", "body", "filename", "m.mentions", "m.relates_to", "org.matrix.msc3245.voice")
 _SEEN = 500
 ENCRYPTED = "m.room.encrypted"
+REDACTION = "m.room.redaction"
 
 
 class Noter:
@@ -44,6 +45,8 @@ class Noter:
         """The payload of somebody's event; None where it asks for nothing. Raises `MatrixError`."""
         if event["type"] == "m.reaction":
             return self._reaction(room, event)
+        if event["type"] == REDACTION:
+            return self._redaction(room, event)
         relation = relation_of(event)
         payload = self._payload(room, event)
         if relation.get("rel_type") == "m.replace":
@@ -91,6 +94,19 @@ class Noter:
         payload = self._payload(room, event)
         payload["thread"] = self._cards.thread(target)
         payload["press"] = {"token": token, "card": target}
+        return payload
+
+    def _redaction(self, room: Room, event: Json) -> Json | None:
+        """Somebody took a message back. Whose it was is known where it is stored; a moderator's is not theirs."""
+        ref = str(event.get("redacts") or event["content"].get("redacts"))  # where it is depends on the room's version
+        taken = self._seen.get(ref)
+        if taken is not None and taken.get("sender") != event["sender"]:
+            return None
+        payload = self._payload(room, event)
+        payload["taken_back"] = ref
+        relation = relation_of(taken or {})  # its turn comes after what is being answered there
+        payload["thread"] = str(relation["event_id"]) if relation.get("rel_type") == "m.thread" else ""
+        self._seen.pop(ref, None)
         return payload
 
     async def _edit(self, room: Room, event: Json, payload: Json, edited: str) -> Json | None:

@@ -52,6 +52,8 @@ def parse(payload: Json, inbox_id: int, commands: Collection[str]) -> Incoming |
     }
     if press := payload.get("press"):
         return Incoming(**common, press=Press(press["token"], press["card"]))
+    if taken := payload.get("taken_back"):
+        return Incoming(**common | {"ref": taken}, is_taken_back=True)
     edited = payload.get("edits", "")
     content = event["content"]["m.new_content"] if edited else event["content"]
     text, attachments = _said(event["type"], content)

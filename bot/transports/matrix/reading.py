@@ -14,7 +14,7 @@ import structlog
 from bot.transports.matrix.client import PASSING_SECONDS, Homeserver, Json, quoted
 from bot.transports.matrix.errors import MatrixError
 from bot.transports.matrix.membership import Membership
-from bot.transports.matrix.noting import ENCRYPTED, Noter, Open, relation_of
+from bot.transports.matrix.noting import ENCRYPTED, REDACTION, Noter, Open, relation_of
 from bot.transports.matrix.rooms import Room, Rooms
 from bot.transports.matrix.state import SyncState
 
@@ -25,7 +25,9 @@ log = structlog.get_logger(__name__)
 
 Commit = Callable[[str, dict[str, Any]], Awaitable[None]]
 
-HEARD = ("m.room.message", "m.reaction", "m.sticker", "m.poll.start", "org.matrix.msc3381.poll.start")
+NEVER_SEALED = ("m.reaction", REDACTION)
+"""Beside the line of messages, and open in encrypted rooms, too."""
+HEARD = ("m.room.message", *NEVER_SEALED, "m.sticker", "m.poll.start", "org.matrix.msc3381.poll.start")
 PAGE = 100
 MOST_PAGES = 100
 """10,000 events of one room while we were away: whoever missed more does not want them answered."""
@@ -128,7 +130,7 @@ class Reader:
             if event["type"] == "m.room.tombstone":
                 await self._follow(room, event, commit)
             return
-        if event["type"] not in (*HEARD, ENCRYPTED) or not event.get("content"):
+        if event["type"] not in (*HEARD, ENCRYPTED) or not (event.get("content") or event["type"] == REDACTION):
             return  # what was redacted before we saw it has no words
         if event["type"] == ENCRYPTED:
             opened = self._open(room.id, event)
@@ -142,7 +144,7 @@ class Reader:
     async def _hear(self, room: Room, event: Json, commit: Commit, *, is_sealed: bool) -> None:
         if event["type"] not in HEARD:
             return
-        if event["type"] != "m.reaction":
+        if event["type"] not in NEVER_SEALED:
             relation = relation_of(event)
             thread = str(relation.get("event_id")) if relation.get("rel_type") == "m.thread" else ""
             self._noter.saw(event)
@@ -152,7 +154,7 @@ class Reader:
                 self._read[room.id, thread] = event["event_id"]
         if event["sender"] == self._me:
             return
-        is_plain = not (is_sealed or (room.is_encrypted and event["type"] == "m.reaction"))  # these are never sealed
+        is_plain = not (is_sealed or (room.is_encrypted and event["type"] in NEVER_SEALED))
         if self._refuse_plain and is_plain:
             await self._refuse_plain(room)
             return

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import structlog
 
-from bot.transports.base import Accept, Fault, Hold, Outgoing, Pace, Part, Preview, SendError
+from bot.transports.base import Accept, Fault, Hold, Outgoing, Pace, Part, Presence, Preview, SendError
 from bot.transports.matrix import content, files, parse, render
 from bot.transports.matrix.account import Account, MatrixSettings
 from bot.transports.matrix.buttons import Buttons
@@ -305,7 +305,7 @@ class MatrixTransport:
 
     async def mark_waiting(self, incoming: Incoming, *, waiting: bool) -> None:
         place, ref = incoming.place, incoming.ref
-        if incoming.press:
+        if incoming.press or incoming.is_taken_back:
             return
         if waiting and not self._sender.is_quiet():
             send = self._sender.send(place, REACTION, content.reaction(ref, WAITING), f"waits-{ref}")

@@ -18,8 +18,15 @@ from bot.transports.telegram.errors import is_blocked_by_webhook, pause
 
 log = structlog.get_logger(__name__)
 
-ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "message_reaction")
-"""Asked for by name: reactions never come unasked, and what nobody reads is not even made."""
+ALLOWED_UPDATES = (
+    "message",
+    "edited_message",
+    "callback_query",
+    "message_reaction",
+    "my_chat_member",
+    "chat_member",
+)
+"""Asked for by name: reactions and members never come unasked, and what nobody reads is not even made."""
 LONG_POLL_SECONDS = 30
 """Of 50 the server allows: well below the two minutes after which silence counts as illness."""
 ANSWER_SECONDS = 10.0

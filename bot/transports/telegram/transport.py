@@ -22,10 +22,11 @@ from telegram.constants import ChatAction
 from telegram.error import RetryAfter, TelegramError
 from telegram.request import HTTPXRequest
 
-from bot.transports.base import Accept, Fault, Hold, Outgoing, Pace, Part, Preview, SendError
+from bot.transports.base import Accept, Fault, Hold, Outgoing, Pace, Part, Presence, Preview, SendError
 from bot.transports.telegram import parse as parsing
 from bot.transports.telegram import render as rendering
 from bot.transports.telegram.errors import as_send_error, is_unchanged
+from bot.transports.telegram.presence import presence
 from bot.transports.telegram.receiving import Commands, Profile, Receiver
 from bot.transports.telegram.webhook import WebhookSettings
 from bot.transports.telegram.wording import units
@@ -144,6 +145,13 @@ class TelegramTransport:
         """The old and the new id of the chat, where an update says that it has a new one."""
         try:
             return parsing.moved(row.payload)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None  # `parse` says that it is not understood
+
+    def members(self, row: InboxRow) -> Presence | None:
+        """Who came to a group and who left it."""
+        try:
+            return presence(row.payload, self._bot_id)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None  # `parse` says that it is not understood
 

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 import structlog
 
-from bot.transports.base import Accept, Fault, Hold, Key, Outgoing, Pace, Part, Preview, SendError
+from bot.transports.base import Accept, Fault, Hold, Key, Outgoing, Pace, Part, Presence, Preview, SendError
 from bot.transports.terminal.pipe import Pipe
 from bot.transports.terminal.screen import Screen
 from bot.transports.terminal.surface import NotUnderstoodError, Surface
@@ -249,6 +249,9 @@ class TerminalTransport:
         )
 
     def moved(self, row: InboxRow) -> tuple[str, str] | None:
+        return None
+
+    def members(self, row: InboxRow) -> Presence | None:
         return None
 
     def hold(self, incoming: Incoming) -> Hold | None:

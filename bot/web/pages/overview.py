@@ -67,7 +67,7 @@ def _figures(visit: Visit, whole: Overview) -> list[tuple[str, str]]:
     return [
         (say("web-turns"), w.count(whole.turns)),
         (say("web-cost"), w.money(whole.cost_usd)),
-        (say("web-tokens"), w.count(whole.tokens.total)),
+        (say("web-tokens"), w.brief(whole.tokens.total)),
         (say("web-cached"), w.share(whole.cached_share)),
         (say("web-latency"), w.duration(whole.average_duration_ms)),
         (say("web-first-word"), w.duration(whole.average_first_token_ms)),
@@ -86,7 +86,7 @@ async def _charts(visit: Visit, reports: Reports, period: Period, whole: Overvie
     told = {
         Metric.TURNS: ("web-turns", "count", w.count, w.count(whole.turns)),
         Metric.COST: ("web-cost", "usd", w.money, w.money(whole.cost_usd)),
-        Metric.TOKENS: ("web-tokens", "count", w.count, w.count(whole.tokens.total)),
+        Metric.TOKENS: ("web-tokens", "count", w.count, w.brief(whole.tokens.total)),
         Metric.ERRORS: ("web-errors", "count", w.count, w.count(whole.errors)),
         Metric.CACHED_SHARE: ("web-cached", "share", w.share, w.share(whole.cached_share)),
     }

@@ -1,7 +1,7 @@
 """Whether Merk is well, what it does by itself, and what went wrong."""
 
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends
 from fastapi.responses import HTMLResponse
@@ -55,13 +55,16 @@ async def _jobs(visit: Visit) -> list[dict[str, object]]:
     return [
         {
             "label": label(visit, name),
-            "at": found and visit.site_words.moment(from_ms(found["created_at"])),
-            "figures": [(key_of(visit, key), value_of(visit, key, value)) for key, value in found["data"].items() if value]
-            if found
-            else [],
+            "at": visit.site_words.moment(from_ms(found["created_at"])) if found else None,
+            "figures": _figures(visit, found["data"]) if found else [],
         }
         for name, found in last.items()
     ]
+
+
+def _figures(visit: Visit, data: dict[str, Any]) -> list[tuple[str, str]]:
+    """What an event counted; nothing of nothing."""
+    return [(key_of(visit, key), value_of(visit, key, value)) for key, value in data.items() if value]
 
 
 async def _faults(visit: Visit) -> list[dict[str, object]]:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from babel.dates import format_date, format_datetime, format_time, format_timedelta
-from babel.numbers import format_currency, format_decimal, format_percent
+from babel.numbers import format_compact_decimal, format_currency, format_decimal, format_percent
 from babel.units import format_unit
 
 from handlers.locales import Phrases
@@ -13,6 +13,7 @@ from handlers.locales import Phrases
 _SECOND_MS = 1000
 _MINUTE_MS = 60 * _SECOND_MS
 _DIME = 0.1
+_LARGE = 10_000_000
 NONE = "–"
 """Where there is nothing to tell."""
 
@@ -28,6 +29,12 @@ class Words:
 
     def count(self, number: float | None) -> str:
         return NONE if number is None else format_decimal(number, "#,##0.##", locale=self.language)
+
+    def brief(self, number: float) -> str:
+        """What is large in words: it must fit a card on a phone."""
+        if number < _LARGE:
+            return self.count(number)
+        return format_compact_decimal(number, locale=self.language, fraction_digits=1)
 
     def figure(self, number: float | None) -> str:
         """With three places: a score."""

@@ -47,7 +47,7 @@
       padding: [10, 18, 0, 0],
       scales: {
         x: { time: false, range: () => [-0.6, last + 0.6] },
-        y: { range: (_, __, most) => [0, chart.dataset.unit === "share" ? 1 : (most || 1) * 1.1] },
+        y: { range: (_, __, most) => [0, chart.dataset.unit === "share" ? 1 : (most || (chart.dataset.unit === "ms" ? 2000 : 1)) * 1.1] },
       },
       axes: [
         {

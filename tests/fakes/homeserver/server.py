@@ -45,6 +45,7 @@ class HomeserverFake:
         base = "/_matrix/client/v3"
         room = base + "/rooms/{room}"
         handlers: list[tuple[str, str, Handler]] = [
+            ("GET", "/_matrix/client/versions", self._versions),
             ("POST", f"{base}/login", self._login),
             ("GET", f"{base}/account/whoami", self._whoami),
             ("GET", f"{base}/sync", self._sync),
@@ -115,7 +116,7 @@ class HomeserverFake:
             try:
                 request[BODY] = await _body(request)
                 self.requests.append((request.method, request.path, request[BODY]))
-                if not request.path.endswith("/login"):
+                if not request.path.endswith(("/login", "/versions")):
                     self._check_token(request)
                 return web.json_response(await handler(request))
             except LostAnswer:
@@ -135,6 +136,9 @@ class HomeserverFake:
         if room is None or room.membership(BOT) != "join":
             raise RefusalError(403, "M_FORBIDDEN", f"User {BOT} not in room")
         return room
+
+    async def _versions(self, _request: web.Request) -> Json:
+        return {"versions": ["v1.11"]}
 
     async def _login(self, request: web.Request) -> Json:
         body = request[BODY]

@@ -1,6 +1,7 @@
 """`merk init`, typed into a terminal: each answer is checked, and nothing is written before the last one."""
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -14,7 +15,9 @@ import pexpect
 import pytest
 
 from bot.config import load
+from bot.transports.matrix import files
 from tests.fakes.bot_api import BotApi
+from tests.fakes.homeserver.server import BOT, PASSWORD, HomeserverFake
 from tests.fakes.messages_api import MessagesApi
 from tests.fakes.ollama_api import OllamaApi, OllamaModel
 
@@ -51,6 +54,10 @@ class Terminal:
     async def types(self, text: str) -> Self:
         self._child.sendline(text)
         return self
+
+    async def passes_matrix(self) -> None:
+        await self.reads("Homeserver")
+        await self.types("")
 
     def interrupts(self) -> None:
         self._child.sendintr()
@@ -110,6 +117,7 @@ async def test_a_person_is_led_from_a_token_to_a_file(target: Path) -> None:
             telegram.say(-5, f"/start {code}", user=66)
             telegram.say(42, f"/start {code}")
             await person.reads("Hello Ada, you are the owner")
+            await person.passes_matrix()
             await person.reads("Claude key")
             await person.types("wrong")
             await person.reads("does not accept this key")
@@ -147,6 +155,7 @@ async def test_a_file_that_is_there_is_changed_only_where_one_answers(
             await person.types("y")
             await person.reads("empty: leave it")
             await person.types("")
+            await person.passes_matrix()
             await person.reads("Claude key")
             await person.types("")
             await person.reads(r"Ollama answers at http://127.0.0.1:[0-9]+\s+with\s+gemma3:4b,\s+qwen3:8b;")
@@ -165,6 +174,7 @@ async def test_with_nothing_to_be_found_the_built_in_model_is_named(target: Path
     async with terminal(target) as person:
         await person.reads("Token")
         await person.types("")
+        await person.passes_matrix()
         await person.reads("Claude key")
         await person.types("")
         await person.reads("No Ollama answers here; without a key Merk has its small built-in model")
@@ -177,11 +187,72 @@ async def test_an_ollama_without_a_model_is_told_what_to_fetch(target: Path) -> 
     embedding = OllamaModel("nomic-embed-text:latest", ("embedding",), 2_048, 768)
     async with OllamaApi([embedding]) as ollama, terminal(target, MERK_MODEL__OLLAMA__HOST=ollama.host) as person:
         await person.types("")
+        await person.passes_matrix()
         await person.reads("Claude key")
         await person.types("")
         await person.reads("without a model: ollama pull qwen3")
         assert await person.leaves() == 0
     assert load(target).model.ollama.host == ollama.host
+
+
+async def test_an_account_on_matrix_is_checked_by_a_login_that_is_kept(target: Path) -> None:
+    data_dir = target.parent / "data"
+    async with HomeserverFake() as server:
+        async with terminal(target, MERK_TENANT__DATA_DIR=str(data_dir)) as person:
+            await person.types("")
+            await person.reads("Homeserver")
+            await person.types(NOBODY)
+            await person.reads("No homeserver answers there")
+            await person.types(server.url)
+            await person.reads("Merk's user id")
+            await person.types("merk")
+            await person.reads("looks like @merk:example.org")
+            await person.types(BOT)
+            await person.reads("password")
+            await person.types("wrong")
+            await person.reads("does not accept them")
+            await person.types(BOT)
+            await person.reads("Its password")
+            await person.types(PASSWORD)
+            await person.reads(f"Logged in as {BOT}, device DEVICE1")
+            assert not data_dir.exists(), "nothing is written before the last answer"
+            await person.reads("Your own user id")
+            await person.types(BOT)
+            await person.reads("That is Merk's")
+            await person.types("@ada:example.org")
+            await person.reads("Claude key")
+            await person.types("")
+            assert await person.leaves() == 0
+            assert PASSWORD not in person.shown
+        device = data_dir / "matrix" / "device.json"
+        assert json.loads(device.read_text()) == {"user_id": BOT, "device_id": "DEVICE1", "access_token": "token-1"}
+        assert device.stat().st_mode & 0o777 == 0o600
+        written = tomllib.loads(target.read_text())
+        assert written["matrix"] == {"homeserver": server.url, "user_id": BOT, "password": PASSWORD}
+        assert written["access"] == {"owners": ["matrix:@ada:example.org"]}
+
+
+async def test_p47_set_up_again_matrix_keeps_its_device(target: Path) -> None:
+    device = target.parent / "data" / "matrix" / "device.json"
+    files.write(device, {"user_id": BOT, "device_id": "OLD", "access_token": "expired"})
+    async with (
+        HomeserverFake() as server,
+        terminal(target, MERK_TENANT__DATA_DIR=str(target.parent / "data")) as person,
+    ):
+        await person.types("")
+        await person.types(server.url)
+        await person.reads("Merk's user id")
+        await person.types("@other:example.org")
+        await person.reads("Its password")
+        await person.types(PASSWORD)
+        await person.reads(f"holds the keys of {BOT}")
+        await person.types(BOT)
+        await person.types(PASSWORD)
+        await person.reads("device OLD")
+        await person.types("@ada:example.org")
+        await person.types("")
+        assert await person.leaves() == 0
+    assert json.loads(device.read_text())["access_token"] == "token-1"
 
 
 async def test_ctrl_c_leaves_nothing_behind_wherever_it_comes(target: Path) -> None:

@@ -420,6 +420,7 @@ def test_figures_are_written_as_the_reader_does() -> None:
     assert (english.money(0.0123), english.money(1.239), german.money(1.5)) == ("$0.0123", "$1.24", "1,50\xa0$")
     assert (english.duration(340), english.duration(1234), english.duration(90_000)) == ("340 ms", "1.2 sec", "1.5 min")
     assert (english.share(0.1234), english.count(None), german.count(1234.5)) == ("12.3%", "–", "1.234,5")
+    assert (english.brief(9_999_999), english.brief(12_340_000)) == ("9,999,999", "12.3M")
     assert english.ago(0.2) == "just now"
     assert [pages(total) for total in (0, 1, 20, 21)] == [1, 1, 1, 2]
 

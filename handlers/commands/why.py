@@ -1,0 +1,16 @@
+"""/why: what an answer was made with; the one that is replied to, else the last."""
+
+from handlers.commands.keep import found
+from handlers.remembered import Remembered
+from handlers.types import Command, Reply, Request, UserError
+from handlers.why import why_card
+
+
+def command(kept: Remembered) -> Command:
+    async def handle(request: Request) -> Reply:
+        message_id = await found(kept, request)
+        if message_id is None:
+            raise UserError(request.say("why-none"))
+        yield await why_card(kept, request, message_id)
+
+    return Command("why", handle)
