@@ -10,7 +10,7 @@ import numpy as np
 
 from memory.recall.shelf import Floats
 
-STEPS = 250
+STEPS = 120
 _RATE = 0.1
 _SHRINK = 0.002
 """Of each weight, towards 0: what carries nothing gets nothing."""

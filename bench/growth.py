@@ -62,7 +62,7 @@ async def measure(sizes: Sequence[int]) -> dict[str, Any]:
 
 
 async def _at_size(size: int) -> Figures:
-    chance = random.Random(size)  # noqa: S311 - a benchmark, not a secret
+    chance = random.Random(size)
     embedder = UseEmbedder()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "merk.db"
@@ -78,7 +78,8 @@ async def _at_size(size: int) -> Figures:
     await embedder.close()
     return Figures(
         size,
-        *(round(float(np.quantile(times, at)), 2) for at in (0.5, 0.99)),
+        round(float(np.quantile(times, 0.5)), 2),
+        round(float(np.quantile(times, 0.99)), 2),
         round(float(np.median(first)), 2),
         round(speed, 1),
         round(_resident_mb(), 1),
@@ -89,16 +90,28 @@ async def _at_size(size: int) -> Figures:
 async def _fill(database: Database, size: int, chance: random.Random) -> None:
     common = {"created_at": _NOW}
     async with database.write() as connection:
-        await connection.execute(users.insert(), [{"id": n, "name": f"Person {n}", "role": "member"} | common for n in range(1, PEOPLE + 1)])
+        await connection.execute(
+            users.insert(), [{"id": n, "name": f"Person {n}", "role": "member"} | common for n in range(1, PEOPLE + 1)]
+        )
         await connection.execute(
             chats.insert(),
-            [{"id": n, "transport": "bench", "external_id": str(n), "kind": "ai"} | common for n in range(1, PEOPLE + 1)],
+            [
+                {"id": n, "transport": "bench", "external_id": str(n), "kind": "ai"} | common
+                for n in range(1, PEOPLE + 1)
+            ],
         )
     count = -(-size // PER_SESSION)
     for start in range(0, count, _ROWS):
         rows = [
-            {"id": n + 1, "chat_id": n % PEOPLE + 1, "thread": str(n), "user_id": n % PEOPLE + 1, "owner": f"u{n % PEOPLE + 1}"}
-            | {"is_current": False, "last_used_at": _NOW} | common
+            {
+                "id": n + 1,
+                "chat_id": n % PEOPLE + 1,
+                "thread": str(n),
+                "user_id": n % PEOPLE + 1,
+                "owner": f"u{n % PEOPLE + 1}",
+            }
+            | {"is_current": False, "last_used_at": _NOW}
+            | common
             for n in range(start, min(start + _ROWS, count))
         ]
         async with database.write() as connection:
@@ -118,7 +131,10 @@ def _message(number: int, chance: random.Random) -> dict[str, Any]:
         "user_id": person if is_persons else None,
         "role": "user" if is_persons else "assistant",
         "speaker": f"Person {person}" if is_persons else "Merk",
-        "text": f"{_kind(chance)} on day {chance.randint(1, 400)}, with {chance.choice(NOUNS)} number {chance.randint(1, 5000)}.",
+        "text": (
+            f"{_kind(chance)} on day {chance.randint(1, 400)}, "
+            f"with {chance.choice(NOUNS)} number {chance.randint(1, 5000)}."
+        ),
         "created_at": _NOW + number * 1000,
     }
 
@@ -133,7 +149,11 @@ async def _index(database: Database, embedder: UseEmbedder, size: int) -> None:
         async with database.write() as connection:
             if not await message_words.index_waiting(connection, _ROWS):
                 break
-    kinds = np.stack(await embedder.embed_documents([f"{verb} the {what} near the {where}" for verb in VERBS for what in NOUNS for where in NOUNS]))
+    kinds = np.stack(
+        await embedder.embed_documents(
+            [f"{verb} the {what} near the {where}" for verb in VERBS for what in NOUNS for where in NOUNS]
+        )
+    )
     noise = np.random.default_rng(size)
     name = f"{embedder.name}:{embedder.dimension}"
     for start in range(0, size, _ROWS):
@@ -142,17 +162,27 @@ async def _index(database: Database, embedder: UseEmbedder, size: int) -> None:
                 evidence.c.message_id > start, evidence.c.message_id <= start + _ROWS
             )
             rows = (await connection.execute(query)).all()
-            vectors = kinds[noise.integers(0, len(kinds), len(rows))] + noise.normal(0, 0.01, (len(rows), kinds.shape[1])).astype(np.float32)
+            vectors = kinds[noise.integers(0, len(kinds), len(rows))] + noise.normal(
+                0, 0.01, (len(rows), kinds.shape[1])
+            ).astype(np.float32)
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
             await connection.execute(
                 message_vectors.message_vectors.insert(),
                 [
-                    {"message_id": row[0], "model": name, "part": 0, "owner": row[1], "vector": message_vectors.pack(_as(vector))}
+                    {
+                        "message_id": row[0],
+                        "model": name,
+                        "part": 0,
+                        "owner": row[1],
+                        "vector": message_vectors.pack(_as(vector)),
+                    }
                     for row, vector in zip(rows, vectors, strict=True)
                 ],
             )
             await connection.execute(
-                evidence.update().where(evidence.c.message_id > start, evidence.c.message_id <= start + _ROWS).values(indexed_as=name)
+                evidence.update()
+                .where(evidence.c.message_id > start, evidence.c.message_id <= start + _ROWS)
+                .values(indexed_as=name)
             )
 
 

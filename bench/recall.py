@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import sqlalchemy as sa
 
 from bench import recall_probe
 from bench.fit import Sample, fit
@@ -28,7 +27,7 @@ from memory.recall.evidence import Evidence, Found
 from memory.recall.finder import Finder, Ranked
 from memory.recall.fusion import ACROSS, WEIGHTS, fuse
 from memory.recall.question import Question
-from memory.recall.shelf import Floats, Shelf
+from memory.recall.shelf import Floats
 from memory.recall.views import bm25, occurrences
 from memory.storage.database import Database
 from memory.storage.migrate import migrate
@@ -102,7 +101,7 @@ async def measure(data: Path, probe_file: Path | None = None) -> dict[str, objec
 
 
 @asynccontextmanager
-async def store(embedder: Embedder):  # noqa: ANN201 - an asynccontextmanager names its own type
+async def store(embedder: Embedder):
     """An empty database with its evidence, gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "merk.db"
@@ -172,10 +171,10 @@ def _plain(question: Question, found: Found) -> Floats:
     """BM25 of "speaker: text", each message by itself."""
     shelf = found.shelf
     said = occurrences(shelf, found.hits)
-    for row, word in zip(said, question.words, strict=True):
+    for at, word in enumerate(question.words):
         for person, name in found.names.items():
             if any(not name_keys(word).isdisjoint(name_keys(token)) for token in tokens(name)):
-                row += shelf.speakers == person
+                said[at] += shelf.speakers == person
     return bm25(said, shelf.words + 1)[0]
 
 
@@ -209,7 +208,7 @@ def _samples(outcomes: Sequence[Outcome], without: int | None = None) -> list[Sa
 def _held_out(outcomes: Sequence[Outcome]) -> _HeldOut:
     """Each conversation ranked with weights that were fitted on the others."""
     numbers = sorted({each.conversation for each in outcomes})
-    if len(numbers) < 2:  # noqa: PLR2004 - there is no other one
+    if len(numbers) < 2:
         return _HeldOut([each.ranked.scores for each in outcomes], [])
     weights = {number: dict(WEIGHTS) | fit(_samples(outcomes, number), _FITTED) for number in numbers}
     return _HeldOut(
@@ -242,11 +241,12 @@ def _figures(outcome: Outcome, scores: Floats) -> dict[str, float]:
     gold = set(outcome.gold)
     ranked = list(dict.fromkeys(shelf.runs[order].tolist()))
     wanted = {int(shelf.runs[at]) for at in gold}
-    lengths = np.cumsum([outcome.words[at] for at in order])
+    lengths = np.cumsum(np.array([outcome.words[at] for at in order], dtype=np.int64))
     return {
         **{f"recall@{k}": len(gold & set(order[:k])) / max(len(gold), 1) for k in (5, 10, 20)},
         "mrr": next((1 / rank for rank, at in enumerate(order, 1) if at in gold), 0.0),
-        f"recall@{BUDGET_WORDS}words": len(gold & set(order[: int((lengths <= BUDGET_WORDS).sum())])) / max(len(gold), 1),
+        f"recall@{BUDGET_WORDS}words": len(gold & set(order[: int((lengths <= BUDGET_WORDS).sum())]))
+        / max(len(gold), 1),
         "words@10": float(lengths[min(9, len(lengths) - 1)]),
         **{f"session recall@{k}": len(wanted & set(ranked[:k])) / max(len(wanted), 1) for k in (1, 3, 5)},
     }
@@ -255,7 +255,10 @@ def _figures(outcome: Outcome, scores: Floats) -> dict[str, float]:
 def _means(rows: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float]]:
     means = {name: round(float(np.mean([row[name] for row in rows])), 4) for name in rows[0]} if rows else {}
     session = {name.removeprefix("session "): value for name, value in means.items() if name.startswith("session ")}
-    return {"turn": {name: value for name, value in means.items() if not name.startswith("session ")}, "session": session}
+    return {
+        "turn": {name: value for name, value in means.items() if not name.startswith("session ")},
+        "session": session,
+    }
 
 
 def _by_conversation(outcomes: Sequence[Outcome], told: Sequence[Conversation]) -> dict[str, dict[str, float]]:
@@ -264,7 +267,10 @@ def _by_conversation(outcomes: Sequence[Outcome], told: Sequence[Conversation]) 
         of = [each for each in outcomes if each.conversation == number and each.asked.category != ADVERSARIAL]
         rows = [_figures(each, each.ranked.scores) for each in of]
         means = _means(rows)
-        found[conversation.name] = {"recall@10": means["turn"]["recall@10"], "session recall@5": means["session"]["recall@5"]}
+        found[conversation.name] = {
+            "recall@10": means["turn"]["recall@10"],
+            "session recall@5": means["session"]["recall@5"],
+        }
     return found
 
 

@@ -112,6 +112,7 @@ def _noted(observation: dict[str, Any], known: set[str]) -> "list[Noted]":
         session = _SESSION.match(key)
         for notes in of_speaker.values():
             for text, cited in notes:
-                turns = tuple(turn for turn in _cited(cited if isinstance(cited, list) else [cited]) if turn in known)
+                entries: list[Any] = list(cited) if isinstance(cited, list) else [cited]  # pyright: ignore[reportUnknownArgumentType] - JSON
+                turns = tuple(turn for turn in _cited(entries) if turn in known)
                 found.append(Noted(str(text), turns, int(session[1]) if session else 0))
     return found

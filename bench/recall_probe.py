@@ -69,7 +69,10 @@ async def _pool(texts: Sequence[tuple[Any, str]], told: dict[str, Any], embedder
                 rows.append(row)
     return {
         **{
-            name: {group: _recall([row[name] for row in rows if choose(row)]) for group, choose in _GROUPS.items()}
+            name: {
+                group: _recall([row[name] for row in rows if row["same"] in choose])
+                for group, choose in _GROUPS.items()
+            }
             for name in ("merk", "words", "meaning")
         },
         "not_silenced": round(float(np.mean([row["passed"] for row in rows])), 4),
@@ -77,10 +80,10 @@ async def _pool(texts: Sequence[tuple[Any, str]], told: dict[str, Any], embedder
     }
 
 
-_GROUPS: dict[str, Any] = {
-    "all": lambda row: True,  # noqa: ARG005 - every row
-    "same": lambda row: row["same"],
-    "other": lambda row: not row["same"],
+_GROUPS: dict[str, tuple[bool, ...]] = {
+    "all": (True, False),
+    "same": (True,),
+    "other": (False,),
 }
 
 
@@ -94,7 +97,8 @@ def lines(result: dict[str, Any]) -> list[str]:
     for pool in ("mixed", "crowded"):
         for system in ("merk", "words", "meaning"):
             groups = [
-                f"{group} " + "/".join(f"{value:.2f}" for value in of.values()) for group, of in result[pool][system].items()
+                f"{group} " + "/".join(f"{value:.2f}" for value in of.values())
+                for group, of in result[pool][system].items()
             ]
             found.append(f"  {pool:8}{system:8}" + "  ".join(groups))
         found.append(f"  {pool:8}not silenced {result[pool]['not_silenced']:.3f}")

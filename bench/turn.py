@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.fill import HOW, fill
 from bench.stage import started_process
 from bot.app import App, make_memory, open_database
-from bot.config import Access, MemorySection, Settings, Tenant
+from bot.config import Access, Budget, MemorySection, Settings, Tenant
 from bot.embedders.builtin import UseEmbedder
 from bot.providers import Chosen
 from bot.transports.base import Pace, Part
@@ -102,6 +102,7 @@ async def _at_size(size: int, chance: random.Random) -> Figures:
         settings = Settings(
             tenant=Tenant(data_dir=Path(folder)),
             access=Access(admit="open"),
+            budget=Budget(messages_per_minute=1000),  # nobody writes as fast as this asks
             memory=MemorySection(),
         )
         clock = SystemClock()

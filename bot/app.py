@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import structlog
 
 from bot import pulse
 from bot.config import Settings
+from bot.digest import Digests
 from bot.errors import CommandError
 from bot.idle_work import close_idle_work
 from bot.metering import make_budget, meter
@@ -29,6 +31,8 @@ from handlers.commands import awaited, commands
 from handlers.commands.dashboard import Dashboard
 from handlers.dispatcher import Dispatcher
 from handlers.edits import edited, taken_back
+from handlers.locales import phrases
+from handlers.own_events import OwnEvents
 from handlers.past import Past
 from handlers.reminders import Reminders
 from handlers.running import Running
@@ -42,6 +46,7 @@ from memory.instants import SystemClock, to_ms
 from memory.memory import Memory
 from memory.ports import Clock, Embedder
 from memory.retention import Ages
+from memory.scope import group_key
 from memory.storage import confirmations, reminders, telemetry, tokens
 from memory.storage.chroma import ChromaIndex
 from memory.storage.database import Database
@@ -153,9 +158,18 @@ class App:
         self._retention = memory.retention(ages(settings))
         self._schedule = Schedule(settings.tenant.timezone, self._clock)
         self.ringing = Ringing(database, self._clock, self._schedule, self.delivery, self._transports)
+        self.digests = Digests(database, self._clock, memory, self.delivery, self._transports)
         running = Running()
         section = settings.memory
-        works = Works(database, self._clock, settings.tenant.name, settings.tenant.timezone, section.ephemeral_ttl)
+        self._own = OwnEvents(memory.observations)
+        works = Works(
+            database,
+            self._clock,
+            settings.tenant.name,
+            settings.tenant.timezone,
+            section.ephemeral_ttl,
+            events=self._own,
+        )
         kept = Reminders(works, self.ringing.plan)
         model = meter(settings, self._clock, database, chosen.model)
         pace = Pace(self._clock, settings.budget.messages_per_minute)
@@ -219,7 +233,12 @@ class App:
             handle=self._dispatcher.handle,
             is_urgent=self._dispatcher.is_urgent,
             finished=self.memory.wake,
+            joined=partial(self._note_joined, transport.name),
         )
+
+    def _note_joined(self, transport: str, chat: int, row: int, count: int) -> None:
+        said = phrases(self.settings.tenant.language)("event-joined", count=count)
+        self._own.note(group_key(chat), f"joined:{transport}:{row}", said)
 
     async def start(self) -> None:
         """Finish what a crash left, then begin to receive."""
@@ -236,6 +255,7 @@ class App:
         self._schedule.every(60, self._watch.job("sweep", self.sweep))
         self._schedule.every(60, self._watch.job("ring", self.ringing.ring), at_once=True)
         self._schedule.every(60, self._watch.job("retention", self.retain))
+        self._schedule.every(60, self._watch.job("digests", self.digests.send))
         self._schedule.start()
 
     async def stop(self) -> None:
@@ -245,6 +265,7 @@ class App:
             await transport.stop_receiving()
         for intake in self._intakes.values():
             await intake.close()
+        await self._own.flush()
         await self.past.close()
         await self.delivery.drain(5)
         await self._stack.aclose()
@@ -295,6 +316,7 @@ class App:
 
     async def sweep(self) -> None:
         """What is to be looked at every minute."""
+        await self._own.flush()
         self.memory.wake()
         if await close_idle_work(self._database, self._clock, self._is_busy):
             self.delivery.wake()

@@ -132,6 +132,19 @@ def approve(code: str, config: Config = None) -> None:
 
 
 @app.command()
+def grant(
+    person: Annotated[str, typer.Argument(help="A name, or an address such as telegram:42.")],
+    name: Annotated[str, typer.Argument(metavar="GRANT", help="For example view:sensitive.")],
+    revoke: Annotated[bool, typer.Option("--revoke", help="Take it back.")] = False,
+    config: Config = None,
+) -> None:
+    """Let a person do more than their role allows; Merk may be running."""
+    from bot import granting  # noqa: PLC0415
+
+    typer.echo(asyncio.run(granting.grant(load(config), person, name, revoke=revoke)))
+
+
+@app.command()
 def backup(file: Path, config: Config = None) -> None:
     """Write everything into one file; Merk may be running."""
     from bot.backup import back_up  # noqa: PLC0415
@@ -275,6 +288,28 @@ def revoke(
     typer.echo(f"Token {number} opens nothing any more.")
 
 
+observations = typer.Typer(help="What Merk noticed by itself.", no_args_is_help=True)
+app.add_typer(observations, name="observations")
+
+
+@observations.callback()
+def _observations() -> None:
+    pass
+
+
+@observations.command()
+def purge(
+    prompt_version: Annotated[str, typer.Option(help="Of the extractor, as each observation names it.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    config: Config = None,
+) -> None:
+    """Delete what one version of the extractor noticed, should it have been wrong; Merk must be stopped."""
+    from bot import purging  # noqa: PLC0415
+
+    count = asyncio.run(purging.purge(load(config), prompt_version, lambda asked: yes or _agrees(asked)))
+    typer.echo(f"{count} observations deleted.")
+
+
 matrix = typer.Typer(help="Merk's own account on Matrix.", no_args_is_help=True)
 app.add_typer(matrix, name="matrix")
 
@@ -317,6 +352,17 @@ def recall_quality(
     """Measure how well memory finds what was said, in files that are not part of the project."""
     measured = _benchmark("recall")
     result = asyncio.run(measured.measure(data, probe))
+    typer.echo(json.dumps(result, indent=2) if as_json else measured.table(result))
+
+
+@bench.command()
+def precision(
+    data: Annotated[Path, typer.Option(help="The folder with PrecisionMemBench.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Measure what memory shows beyond what was asked for, in files that are not part of the project."""
+    measured = _benchmark("precision")
+    result = asyncio.run(measured.measure(data))
     typer.echo(json.dumps(result, indent=2) if as_json else measured.table(result))
 
 

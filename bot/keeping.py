@@ -52,7 +52,7 @@ async def approve(settings: Settings, code: str) -> User:
 
 async def export(settings: Settings, identity: str, target: Path) -> tuple[Path, Path]:
     """Write everything of one person, for machines (JSON) and for people (Markdown). Works beside a running Merk."""
-    async with beside(settings) as database, _memory(settings, database, UseEmbedder()) as memory:
+    async with beside(settings) as database, memory_of(settings, database, UseEmbedder()) as memory:
         data = await memory.export(await _user_id(database, identity))
     name = "merk-export-" + re.sub(r"[^A-Za-z0-9.-]+", "-", identity)
     as_json, as_markdown = target / f"{name}.json", target / f"{name}.md"
@@ -68,12 +68,12 @@ async def export(settings: Settings, identity: str, target: Path) -> tuple[Path,
 async def retain(settings: Settings, *, dry_run: bool) -> Counts:
     """Delete what is too old; or count it, beside a running Merk. Raises `LockedError`."""
     if dry_run:
-        async with beside(settings) as database, _memory(settings, database, UseEmbedder()) as memory:
+        async with beside(settings) as database, memory_of(settings, database, UseEmbedder()) as memory:
             return await memory.retention(ages(settings)).count()
     with own(settings.tenant.data_dir, "retention"):
-        async with _alone(settings) as database:
-            embedder = await _embedder_or_none(settings)
-            async with _memory(settings, database, embedder) as memory:
+        async with alone(settings) as database:
+            embedder = await embedder_or_none(settings)
+            async with memory_of(settings, database, embedder) as memory:
                 await memory.open()
                 counts = await memory.retention(ages(settings)).run(settings.tenant.timezone)
                 await memory.finish_forgetting()
@@ -86,11 +86,11 @@ async def erase(settings: Settings, identity: str | None, agree: Agree) -> tuple
     Raises `LockedError`, and `CommandError` where there is no such person or the answer is no.
     """
     with own(settings.tenant.data_dir, "erase"):
-        async with _alone(settings) as database:
+        async with alone(settings) as database:
             whose = await _everybody(database) if identity is None else [await _user_id(database, identity)]
             if not agree(f"Erase {'every chat of everybody' if identity is None else f'all of {identity}'} for good?"):
                 raise CommandError("Nothing was erased.")
-            async with _memory(settings, database, await _embedder_or_none(settings)) as memory:
+            async with memory_of(settings, database, await embedder_or_none(settings)) as memory:
                 await memory.open()
                 one = memory.erase_history if identity is None else memory.erase_user
                 receipt = sum_up([await one(user_id) for user_id in whose])
@@ -100,7 +100,10 @@ async def erase(settings: Settings, identity: str | None, agree: Agree) -> tuple
 async def reindex(settings: Settings, progress: Progress | None = None) -> int:
     """Make every index anew from SQL; return how many summaries are in it. Raises `LockedError`."""
     with own(settings.tenant.data_dir, "reindex"):
-        async with _alone(settings) as database, _memory(settings, database, await choose_embedder(settings)) as memory:
+        async with (
+            alone(settings) as database,
+            memory_of(settings, database, await choose_embedder(settings)) as memory,
+        ):
             await memory.open()
             try:
                 return await memory.reindex(progress)
@@ -109,7 +112,7 @@ async def reindex(settings: Settings, progress: Progress | None = None) -> int:
 
 
 @asynccontextmanager
-async def _alone(settings: Settings) -> AsyncGenerator[Database, None]:
+async def alone(settings: Settings) -> AsyncGenerator[Database, None]:
     """The database, for a command that owns the data directory."""
     _check_there(settings)
     database = await open_database(settings, SystemClock())
@@ -137,7 +140,7 @@ async def beside(settings: Settings) -> AsyncGenerator[Database, None]:
 
 
 @asynccontextmanager
-async def _memory(settings: Settings, database: Database, embedder: Embedder) -> AsyncGenerator[Memory, None]:
+async def memory_of(settings: Settings, database: Database, embedder: Embedder) -> AsyncGenerator[Memory, None]:
     nobody = Chosen(NoModel("not needed here"), "", "none")
     memory = make_memory(settings, SystemClock(), database, nobody, embedder)
     try:
@@ -146,7 +149,7 @@ async def _memory(settings: Settings, database: Database, embedder: Embedder) ->
         await memory.close()
 
 
-async def _embedder_or_none(settings: Settings) -> Embedder:
+async def embedder_or_none(settings: Settings) -> Embedder:
     """Name the index that is in use. Where its embedder does not answer, the index goes as a whole, to be made anew."""
     try:
         return await choose_embedder(settings)

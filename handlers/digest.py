@@ -39,7 +39,6 @@ def digest_card(say: Phrases, changes: Changes) -> Card | None:
 
 def _lines(say: Phrases, found: Sequence[Observation], first: int) -> list[str]:
     return [
-        f"{at}. {shorten(each.narrative, _LINE)} "
-        f"({format_date(each.valid_from, format='medium', locale=say.language)})"
+        f"{at}. {shorten(each.narrative, _LINE)} ({format_date(each.valid_from, format='medium', locale=say.language)})"
         for at, each in enumerate(found, first)
     ]

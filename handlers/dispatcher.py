@@ -33,7 +33,7 @@ from memory.storage import log as message_log
 from memory.storage.database import Database
 from memory.storage.people import Pairing
 from memory.telemetry import TurnFailed
-from memory.types import Audience, FactRefused, Role, Session, User
+from memory.types import Audience, FactRefused, ObservationRefused, Role, Session, User
 
 log = structlog.get_logger(__name__)
 
@@ -103,9 +103,8 @@ class Dispatcher:
                 return Handled(_nothing())
             say = phrases(user.reads)
             request = await self._open(incoming, user, say, known)
-            if attempt > INTERRUPTED_TRIES:
-                return Handled(self._interrupted(request), user.id, request.session.id)
-            request, handler = await self._choose(request)
+            is_too_often = attempt > INTERRUPTED_TRIES
+            request, handler = (request, self._interrupted) if is_too_often else await self._choose(request)
             return Handled(self._guarded(handler(request), say, request), user.id, request.session.id)
         except UserError as error:
             return Handled(_one(Notice(str(error), brief=True)))
@@ -152,11 +151,14 @@ class Dispatcher:
     async def _turn_away(self, incoming: Incoming, verdict: Verdict, say: Phrases) -> Reply:
         if incoming.press:
             yield Notice(say("press-not-yours"), brief=True)
+        elif incoming.is_invitation and verdict is not Verdict.PAIR:
+            return  # it waits unanswered: nobody can be told no in a room that one is not in
         elif verdict is Verdict.REFUSE:
             yield Notice(say("stranger-refused"))
         elif verdict is Verdict.PAIR:
             for event in await self._pair(incoming, say):
-                yield event
+                if isinstance(event, Card) or not incoming.is_invitation:
+                    yield event
 
     async def _pair(self, incoming: Incoming, say: Phrases) -> list[Event]:
         now = to_ms(self._clock.now())

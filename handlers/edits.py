@@ -1,4 +1,4 @@
-"""An edited message: offer to answer again; a deleted one: take its words back. Neither runs a command (pitfall P43)."""
+"""An edited message: offer to answer again (P43). A deleted one: take its words back. Neither runs a command."""
 
 from handlers import facts, utterances
 from handlers.types import Button, Card, Handler, Notice, Reply, Request

@@ -158,6 +158,11 @@ async def apply(works: Works, request: Request, work: Work, of: Whose, number: i
         snapshot = await instructions.apply(
             connection, of.subject, draft.text, request.user.id, now, draft.data.get("restored_from")
         )
+    if works.events is not None:
+        said = request.say("event-instructions", number=snapshot.version)
+        works.events.note(
+            request.audience.owner, f"{of.tool}:{of.subject}:{snapshot.id}", said, user_id=request.user.id
+        )
     work.complete(request.say(f"{of.tool}-applied", number=snapshot.version))
     return snapshot
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from handlers.facts import shorten
-from handlers.pages import PER_PAGE, day
+from handlers.pages import PER_PAGE, day, memory_page
 from handlers.types import Button, Card, Request, UserError
 from memory.kinds.observations.observation import Observation, Type
 from memory.kinds.observations.reading import Page, State
@@ -103,9 +103,7 @@ async def card(kept: Remembered, request: Request, which: Seen, *, said: str = "
     lines = ([said, ""] if said else []) + _told(request, one)
     rows: list[tuple[Button, ...]] = []
     if not one.is_hidden:
-        rows.append(
-            (Button(RIGHT, "confirm_observation", which.data), Button(WRONG, "reject_observation", which.data))
-        )
+        rows.append((Button(RIGHT, "confirm_observation", which.data), Button(WRONG, "reject_observation", which.data)))
     if mine:
         rows += _for_its_owner(request, which, holds=holds)
     last = [Button(say("observation-history"), "observation_history", which.data)] if len(history) > 1 else []
@@ -260,6 +258,22 @@ async def narrow_card(kept: Remembered, request: Request, wanted: Wanted) -> Car
     return Card(say("observations-which"), tuple(rows), request.card)
 
 
+async def memory_card(kept: Remembered, request: Request, *, query: str, page: int) -> Card:
+    """What people asked to be kept, with the way to what was noticed; straight there where nothing was asked."""
+    wanted = Wanted(query=query)
+    noticed = (await page_of(kept, request, wanted)).total
+    facts = kept.memory.facts
+    has_facts = bool(await (facts.find(request.audience, query) if query else facts.list(request.audience)))
+    # "what was kept" is where the button leads that stands under what was noticed: there it says that there is nothing
+    if noticed and not has_facts and not request.card:
+        return await page_card(kept, request, wanted)
+    shown = await memory_page(kept.memory, request, query=query, page=page, replaces=request.card)
+    if not noticed:
+        return shown
+    to_noticed = Button(request.say("observations-to", n=noticed), "observations_page", wanted.data)
+    return replace(shown, buttons=(*shown.buttons, (to_noticed,)))
+
+
 # --- whose ----------------------------------------------------------------------------------------
 
 
@@ -275,7 +289,9 @@ async def places(kept: Remembered, request: Request) -> dict[str, str]:
             found[sensitive_key(me)] = say("web-scope-sensitive")
     if not request.audience.is_private:
         found[request.audience.owner] = say("scope-this-group")
-    found |= {team_key(each.id): each.name for each in teams}
+    # among others only the teams in which everybody here is: the names of the rest are not for them
+    alone = request.audience.is_private
+    found |= {team_key(each.id): each.name for each in teams if alone or team_key(each.id) in keys}
     groups = [number_of(key) for key in keys if key.startswith("c") and key != request.audience.owner]
     found |= {group_key(each): chats.get(each, str(each)) for each in groups}
     return found | {PUBLIC: say("web-scope-public")}

@@ -108,11 +108,24 @@ class Reminders:
             starts, where = datetime.fromisoformat(reminder.starts), recurring.zone(reminder.timezone)
             following = next_time(starts, reminder.rule, where, max(self.now(), from_ms(due)))
             if following is not None:
+                self._note_done(request, reminder)
                 return await self._wait_until(request, following[1])
         async with self.works.database.write() as connection:
             found = await reminders.done(connection, request.audience, reminder.id)
         await self.changed()
-        return self._there(request, found)
+        done = self._there(request, found)
+        self._note_done(request, reminder)
+        return done
+
+    def _note_done(self, request: Request, reminder: Reminder) -> None:
+        """When it was due, not of what: its words go with the reminder."""
+        if self.works.events is not None:
+            due = request.data["due"] or reminder.due_at
+            when = moment(request.say, from_ms(due), self.zone(request.user))
+            said = request.say("event-reminder", when=when)
+            self.works.events.note(
+                request.audience.owner, f"reminder:{reminder.id}:{due}", said, user_id=request.user.id
+            )
 
     async def delete(self, request: Request) -> bool:
         async with self.works.database.write() as connection:

@@ -92,7 +92,14 @@ class Incoming:
     is_edit: bool = False
     is_taken_back: bool = False
     """Whoever acts here has deleted the message `ref`; there are no other words."""
+    is_invitation: bool = False
+    """The bot was asked into the place and is not there yet: nothing can be said there."""
     press: Press | None = None
+
+    @property
+    def is_said(self) -> bool:
+        """Words to be answered."""
+        return not (self.press or self.is_taken_back or self.is_invitation)
 
     @property
     def is_trusted(self) -> bool:

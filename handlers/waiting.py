@@ -9,7 +9,12 @@ from memory.storage import awaiting
 from memory.storage.awaiting import PATIENCE_MS, Awaited
 from memory.storage.database import Database
 
-_ASKS = {"edit_fact": "edit-how", "rename_chat": "rename-how", "edit_observation": "edit-how", "change_instructions": "instructions-how"}
+_ASKS = {
+    "edit_fact": "edit-how",
+    "rename_chat": "rename-how",
+    "edit_observation": "edit-how",
+    "change_instructions": "instructions-how",
+}
 
 
 async def ask(database: Database, clock: Clock, request: Request, what: str, data: dict[str, Any]) -> Card:

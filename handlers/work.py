@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from handlers import closing
+from handlers.own_events import OwnEvents
 from handlers.types import Card, Event, Notice, Progress, Request, UserError, Wipe
 from memory.instants import to_ms
 from memory.ports import Clock
@@ -33,6 +34,8 @@ class Works:
     """The tenant's; a person may have chosen another."""
     idle_turns: int = 4
     """So many turns in a row that do not touch a work close it."""
+    events: OwnEvents | None = None
+    """Where Merk's own writes are noted."""
 
     async def load(self, request: Request) -> "Work":
         async with self.database.read() as connection:

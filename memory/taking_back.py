@@ -56,7 +56,7 @@ class TakingBack:
         self, connection: AsyncConnection, audience: Audience, ids: Sequence[int]
     ) -> tuple[Doomed, list[str]]:
         """Forget the person's facts that rest on these messages alone; return their texts, too."""
-        query = sa.select(facts).where(facts.c.user_id == audience.user_id, facts.c.owner.in_(audience.visible))
+        query = sa.select(facts).where(facts.c.user_id == audience.user_id)  # under whatever scope they were kept
         rows = [
             row
             for row in (await connection.execute(query)).mappings().all()
@@ -68,7 +68,8 @@ class TakingBack:
             doomed.add(await self._forgetting.remove_facts(connection, audience, in_force) or Doomed())
         gone = await connection.execute(facts.delete().where(facts.c.id.in_([row["id"] for row in rows])))
         doomed.add(Doomed(receipt=Receipt(facts=gone.rowcount)))
-        await reach.unlink_sources(connection, set(audience.visible), ids)
+        owners = set((await connection.execute(sa.select(facts.c.owner).distinct())).scalars())
+        await reach.unlink_sources(connection, owners, ids)
         return doomed, [str(row["text"]) for row in rows]
 
     async def _take_out(
@@ -86,7 +87,7 @@ class TakingBack:
         texts[row["id"]] = MARK
         for each in (row, *answers):
             text = texts.get(each["id"], each["text"])
-            blocks = [] if each["id"] == row["id"] else _without(tellings, each["blocks"])
+            blocks: Any = None if each["id"] == row["id"] else _without(tellings, each["blocks"])
             if (text, blocks) != (each["text"], each["blocks"]):
                 change = messages.update().where(messages.c.id == each["id"])
                 await connection.execute(change.values(text=text, blocks=blocks, redacted_at=now))

@@ -35,8 +35,15 @@ class TeiEmbedder:
     model takes are truncated by the server. bge-m3 wants no prefixes, e5 wants "query: " and "passage: ".
     """
 
-    def __init__(self, url: str, *, query_prefix: str = "", document_prefix: str = "") -> None:
-        self._client = httpx.AsyncClient(base_url=url.rstrip("/"), timeout=_TIMEOUT)
+    def __init__(
+        self,
+        url: str,
+        *,
+        query_prefix: str = "",
+        document_prefix: str = "",
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._client = httpx.AsyncClient(base_url=url.rstrip("/"), timeout=_TIMEOUT, transport=transport)
         self._url = url
         self._query_prefix = query_prefix
         self._document_prefix = document_prefix
@@ -116,8 +123,12 @@ class TeiEmbedder:
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 response = await self._client.request(method, path, json=body)
+            except UnicodeEncodeError as error:
+                raise EmbedderError("the text holds half a character, which no server takes") from error
             except (httpx.HTTPError, httpx.InvalidURL, RuntimeError) as error:  # RuntimeError: the client was closed
-                raise EmbedderError(f"the TEI server at {self._url} cannot be reached ({type(error).__name__})") from error
+                raise EmbedderError(
+                    f"the TEI server at {self._url} cannot be reached ({type(error).__name__})"
+                ) from error
             if response.status_code in _BUSY and attempt < _ATTEMPTS:
                 await asyncio.sleep(_PAUSE_SECONDS * attempt)
                 continue

@@ -158,15 +158,14 @@ class Intake:
                 )
             if chat is None:
                 return
-            if presence.is_over:
-                await members.replace(connection, chat, frozenset(), now)
-            for identity in presence.left:
-                await members.left(connection, chat, identity)
             known = frozenset(await members.in_group(connection, chat))
+            gone = known if presence.is_over else presence.left
+            for identity in gone:
+                await members.left(connection, chat, identity)
             for identity in presence.came - known:
                 await members.note(connection, chat, identity, now)
                 newcomers += 1
-        self._departed |= {(presence.chat, identity): row_id for identity in presence.left}
+        self._departed |= {(presence.chat, identity): row_id for identity in gone}
         for identity in presence.came:
             self._departed.pop((presence.chat, identity), None)
         if newcomers and self._joined is not None:

@@ -44,7 +44,7 @@ class Previewer:
         self._grown = asyncio.Event()
         self._row: int | None = None
         self._ref: str | None = None
-        self._typing = incoming.press is None
+        self._typing = incoming.is_said
         self._tasks: list[asyncio.Task[None]] = []
         self._drawing: asyncio.Future[None] | None = None
 

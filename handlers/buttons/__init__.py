@@ -19,7 +19,6 @@ from handlers.buttons import (
 from handlers.buttons import model as models
 from handlers.buttons import spending as budgets
 from handlers.calls import Tool
-from handlers.commands import digest
 from handlers.remembered import Remembered
 from handlers.reminders import Reminders
 from handlers.spending import Spending
@@ -52,7 +51,7 @@ def buttons(  # noqa: PLR0913 - what they are made of
         "edit_fact": facts.edit(database, clock),
         "settle_fact": facts.settle(memory),
         "open_fact": facts.open(memory),
-        "memory_page": facts.page(memory),
+        "memory_page": facts.page(remembered),
         "ask_forget": forgetting.ask(memory),
         "forget_fact": forgetting.forget(memory),
         "leave": forgetting.leave(),
@@ -77,7 +76,6 @@ def buttons(  # noqa: PLR0913 - what they are made of
         "write_draft_again": draft.write_again(writer),
         "history_page": history.page(works),
         **observations.handlers(remembered),
-        "stop_digest": digest.stop(remembered),
         **instructions.handlers(works),
         "keep_reminder": reminders.keep(kept),
         "undo_reminder": reminders.undo(kept),

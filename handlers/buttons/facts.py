@@ -1,6 +1,7 @@
 """Buttons of kept facts: keep, undo, edit, settle a contradiction, look closer."""
 
-from handlers import facts, pages, waiting
+from handlers import facts, pages, remembered, waiting
+from handlers.remembered import Remembered
 from handlers.types import Button, Card, Handler, Reply, Request, UserError
 from memory.memory import Memory
 from memory.ports import Clock
@@ -67,14 +68,9 @@ def open(memory: Memory) -> Handler:
     return handle
 
 
-def page(memory: Memory) -> Handler:
+def page(kept: Remembered) -> Handler:
     async def handle(request: Request) -> Reply:
-        yield await pages.memory_page(
-            memory,
-            request,
-            query=request.data.get("query", ""),
-            page=request.data["page"],
-            replaces=request.card,
-        )
+        query = request.data.get("query", "")
+        yield await remembered.memory_card(kept, request, query=query, page=request.data["page"])
 
     return handle

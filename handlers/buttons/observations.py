@@ -11,6 +11,7 @@ from handlers.remembered import Remembered, Wanted, seen
 from handlers.types import Card, Handler, Reply, Request
 from handlers.why import why_card
 from memory.scope import sensitive_key
+from memory.storage import digests
 
 
 def handlers(kept: Remembered) -> Mapping[str, Handler]:
@@ -32,17 +33,8 @@ def handlers(kept: Remembered) -> Mapping[str, Handler]:
         "ask_forget_observation": _ask_forget(kept),
         "forget_observation": _forget(kept),
         "settle_observation": _settle(kept),
+        "stop_digest": _stop_digest(kept),
     }
-
-
-def edited(kept: Remembered) -> Handler:
-    """The new words, after "Edit"."""
-
-    async def handle(request: Request) -> Reply:
-        one = await kept.memory.observations.edit(request.audience, request.data["id"], request.incoming.text)
-        yield remembered.kept_card(request, one, is_new=True)
-
-    return handle
 
 
 # --- look -----------------------------------------------------------------------------------------
@@ -97,9 +89,7 @@ def _keep(kept: Remembered) -> Handler:
 def _confirm(kept: Remembered) -> Handler:
     async def handle(request: Request) -> Reply:
         which = seen(request.data)
-        await kept.memory.observations.confirm(
-            request.audience, which.id, which.answer, sensitive=which.sensitive
-        )
+        await kept.memory.observations.confirm(request.audience, which.id, which.answer, sensitive=which.sensitive)
         yield await remembered.card(kept, request, which, said=request.say("observation-confirmed"))
 
     return handle
@@ -122,9 +112,7 @@ def _reject(kept: Remembered) -> Handler:
 
 def _edit(kept: Remembered) -> Handler:
     async def handle(request: Request) -> Reply:
-        yield await waiting.ask(
-            kept.database, kept.clock, request, "edit_observation", {"id": request.data["id"]}
-        )
+        yield await waiting.ask(kept.database, kept.clock, request, "edit_observation", {"id": request.data["id"]})
 
     return handle
 
@@ -209,5 +197,17 @@ def _forget(kept: Remembered) -> Handler:
             request.audience, [which.id], key=request.key, sensitive=which.sensitive
         )
         yield Card(receipt_lines(request.say, receipt), replaces=request.card)
+
+    return handle
+
+
+# --- digest ---------------------------------------------------------------------------------------
+
+
+def _stop_digest(kept: Remembered) -> Handler:
+    async def handle(request: Request) -> Reply:
+        async with kept.database.write() as connection:
+            await digests.drop(connection, request.user.id)
+        yield Card(request.say("digest-off"), replaces=request.card)
 
     return handle

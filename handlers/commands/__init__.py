@@ -119,7 +119,7 @@ def awaited(database: Database, recollect: Memory, works: Works) -> Mapping[str,
     """What a person's next message is for, after "Edit", "Rename" or "Change"."""
     return {
         "edit_fact": memory.edited(recollect),
-        "edit_observation": observations.edited(Remembered(recollect, database, works.clock)),
+        "edit_observation": memory.reworded(Remembered(recollect, database, works.clock)),
         "rename_chat": chats.renamed(database),
         "change_instructions": proposed(works),
     }

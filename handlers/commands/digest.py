@@ -1,7 +1,7 @@
 """/digest: whether a weekly digest of what was noticed is wanted. It is off until somebody turns it on."""
 
 from handlers.remembered import Remembered
-from handlers.types import Card, Command, Handler, Notice, Reply, Request, UserError
+from handlers.types import Command, Notice, Reply, Request, UserError
 from memory.instants import to_ms
 from memory.storage import digests
 
@@ -25,14 +25,3 @@ def command(kept: Remembered) -> Command:
                 yield Notice(request.say("digest-is-on" if is_on else "digest-is-off"))
 
     return Command("digest", handle)
-
-
-def stop(kept: Remembered) -> Handler:
-    """The button under each digest."""
-
-    async def handle(request: Request) -> Reply:
-        async with kept.database.write() as connection:
-            await digests.drop(connection, request.user.id)
-        yield Card(request.say("digest-off"), replaces=request.card)
-
-    return handle

@@ -1,13 +1,14 @@
-"""/memory: everything kept, page by page, with search, edit and delete."""
+"""/memory: everything kept and noticed, page by page, with search, edit and delete."""
 
-from handlers import facts, pages
+from handlers import facts, remembered
+from handlers.remembered import Remembered
 from handlers.types import Command, Handler, Reply, Request
 from memory.memory import Memory
 
 
-def command(memory: Memory) -> Command:
+def command(kept: Remembered) -> Command:
     async def handle(request: Request) -> Reply:
-        yield await pages.memory_page(memory, request, query=request.args, page=0)
+        yield await remembered.memory_card(kept, request, query=request.args, page=0)
 
     return Command("memory", handle)
 
@@ -18,5 +19,15 @@ def edited(memory: Memory) -> Handler:
     async def handle(request: Request) -> Reply:
         kept = await memory.facts.edit(request.audience, request.data["id"], request.incoming.text)
         yield facts.kept_card(request.say, kept)
+
+    return handle
+
+
+def reworded(kept: Remembered) -> Handler:
+    """The new words of an observation, after "Edit"."""
+
+    async def handle(request: Request) -> Reply:
+        one = await kept.memory.observations.edit(request.audience, request.data["id"], request.incoming.text)
+        yield remembered.kept_card(request, one, is_new=one.id != request.data["id"])
 
     return handle

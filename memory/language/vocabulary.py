@@ -94,10 +94,10 @@ SMALL_TALK: frozenset[str] = _set(
     hehe hmm hm huh sure alright right perfect awesome super well done day going doing sup whats test
     hallo hi hey moin servus grüß gruss grüss gott guten gute guter gutes morgen tag abend nacht danke dank dankeschön
     vielen tschüss tschüs ciao bis später bald okay jo jup jep nö nee ach aha genau klar super toll prima gut schön
-    alles gern gerne willkommen entschuldigung sorry geht gehts geht's los
+    na alles gern gerne willkommen entschuldigung sorry geht gehts geht's los
     привет приветик здравствуй здравствуйте добрый доброе доброй добрая утро день вечер ночи ночь спасибо благодарю
     пожалуйста пока досвидания свидания увидимся ок окей ага угу да нет неа ладно хорошо отлично супер класс круто
-    понял поняла понятно ясно дела делишки извини извините прости простите ха хаха ахах ого
+    понял поняла понятно ясно большое спокойной дела делишки извини извините прости простите ха хаха ахах ого
         """
 )
 """Greetings, thanks and assent: with nothing else beside them a message asks nothing of memory."""

@@ -50,16 +50,16 @@ def _last_year(today: date) -> Span:
 
 
 _PHRASES: tuple[tuple[str, Callable[[date], Span]], ...] = (
-        (r"the day before yesterday|vorgestern|позавчера", _back(2)),
-        (r"(?<!before )yesterday|gestern|вчера", _back(1)),
-        (r"today|heute|сегодня|this morning|heute (?:früh|morgen)", _back(0)),
-        (rf"(?:{_LAST})\s+(?:{_UNIT['w']})", _back(7, 4)),
-        (rf"(?:{_LAST})\s+(?:{_UNIT['m']})", _back(30, 15)),
-        (rf"(?:{_LAST})\s+(?:{_UNIT['y']})", _last_year),
-        (rf"(?:{_THIS})\s+(?:{_UNIT['w']})", _back(3, 4)),
-        (rf"(?:{_THIS})\s+(?:{_UNIT['m']})", _this_month),
-        (rf"(?:{_THIS})\s+(?:{_UNIT['y']})", _this_year),
-        (r"recently|lately|the other day|kürzlich|neulich|letztens|недавно|на днях", _back(10, 10)),
+    (r"the day before yesterday|vorgestern|позавчера", _back(2)),
+    (r"(?<!before )yesterday|gestern|вчера", _back(1)),
+    (r"today|heute|сегодня|this morning|heute (?:früh|morgen)", _back(0)),
+    (rf"(?:{_LAST})\s+(?:{_UNIT['w']})", _back(7, 4)),
+    (rf"(?:{_LAST})\s+(?:{_UNIT['m']})", _back(30, 15)),
+    (rf"(?:{_LAST})\s+(?:{_UNIT['y']})", _last_year),
+    (rf"(?:{_THIS})\s+(?:{_UNIT['w']})", _back(3, 4)),
+    (rf"(?:{_THIS})\s+(?:{_UNIT['m']})", _this_month),
+    (rf"(?:{_THIS})\s+(?:{_UNIT['y']})", _this_year),
+    (r"recently|lately|the other day|kürzlich|neulich|letztens|недавно|на днях", _back(10, 10)),
 )
 _SIMPLE = tuple((re.compile(rf"\b(?:{words})\b", re.IGNORECASE), span) for words, span in _PHRASES)
 _AGO = re.compile(
@@ -84,22 +84,18 @@ def _ago(match: re.Match[str], today: date) -> Span:
     said = match["n"] or match["n2"] or match["n3"] or "a"
     unit = (match["u"] or match["u2"] or match["u3"]).lower()
     size = next(days for key, days in _DAYS_OF.items() if re.fullmatch(_UNIT[key], unit))
-    count = int(said) if said.isdigit() else _COUNTS.get(said.lower(), 1)
+    count = int(said) if said.isdecimal() else _COUNTS.get(said.lower(), 1)
     return _back(min(count * size, 40_000), max(size // 2, 1) if size > 1 else 0)(today)
 
 
 def _months(question: str, today: date) -> list[Span]:
     """Months and years by name or number: "im März", "in May 2023", "2019". Without a year it is the latest one."""
     words = [word.lower().replace("ё", "е") for word in _WORD.findall(question)]
-    years = [int(word) for word in words if word.isdigit() and int(word) in _YEARS]
+    years = [int(word) for word in words if word.isdecimal() and int(word) in _YEARS]
     named = [MONTH_OF[word] for at, word in enumerate(words) if word in MONTH_OF and not _is_verb(words, at)]
     if not named:
         return [_year(year) for year in years]
-    return [
-        _month(year, month)
-        for month in named
-        for year in (years or [today.year - (month > today.month)])
-    ]
+    return [_month(year, month) for month in named for year in (years or [today.year - (month > today.month)])]
 
 
 def _is_verb(words: list[str], at: int) -> bool:
@@ -107,9 +103,7 @@ def _is_verb(words: list[str], at: int) -> bool:
     if words[at] not in ("may", "march"):
         return False
     before, behind = words[max(at - 1, 0) : at], words[at + 1 : at + 2]
-    return not (
-        any(each in _BEFORE_A_MONTH for each in before) or any(each.isdigit() for each in (*before, *behind))
-    )
+    return not (any(each in _BEFORE_A_MONTH for each in before) or any(each.isdecimal() for each in (*before, *behind)))
 
 
 def _month(year: int, month: int) -> Span:

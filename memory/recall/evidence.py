@@ -138,7 +138,9 @@ class Evidence:
             hits = [await message_words.hits(connection, owner, question.forms) for owner in owners]
             shelf = shelves[0] if len(shelves) == 1 else _joined(shelves)
             names = await self._names_of(connection, shelf)
-        merged = hits[0] if len(hits) == 1 else [[each for of in word for each in of] for word in zip(*hits, strict=True)]
+        merged = (
+            hits[0] if len(hits) == 1 else [[each for of in word for each in of] for word in zip(*hits, strict=True)]
+        )
         return Found(shelf, merged, names)
 
     async def _names_of(self, connection: AsyncConnection, shelf: Shelf) -> dict[int, str]:
@@ -192,11 +194,15 @@ def _both(held: Codes, more: Codes) -> Codes:
 def _joined(shelves: Sequence[Shelf]) -> Shelf:
     """Several owners' as one."""
     codes = [shelf.codes for shelf in shelves if len(shelf.codes)]
-    together = Codes(
-        np.concatenate([each.of for each in codes]),
-        np.concatenate([each.scales for each in codes]),
-        np.concatenate([each.numbers for each in codes]),
-    ) if codes else shelves[0].codes
+    together = (
+        Codes(
+            np.concatenate([each.of for each in codes]),
+            np.concatenate([each.scales for each in codes]),
+            np.concatenate([each.numbers for each in codes]),
+        )
+        if codes
+        else shelves[0].codes
+    )
     if codes:
         order = np.argsort(together.of, kind="stable")
         together = Codes(together.of[order], together.scales[order], together.numbers[order])

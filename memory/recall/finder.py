@@ -18,7 +18,7 @@ from memory.recall.shelf import Floats, Ints, Shelf
 from memory.recall.views import look, newer_view, speaker_view, when_view
 
 ENOUGH_WORDS = 0.4
-"""Of the weight of a question's words; with that much in or around it a message is evidence whatever its vector says."""
+"""Of the weight of a question's words; with so much in or around it a message is evidence whatever its vector."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,9 @@ class Ranked:
             session = int(self.shelf.sessions[place])
             if session == without or (session not in found and len(found) == most):
                 continue
-            line = self.line(int(place))
             of_session = found.setdefault(session, [])
             if len(of_session) < lines:
-                of_session.append(line)
+                of_session.append(self.line(int(place)))
         return [each for each in found.values() if any(is_evidence(line, floor) for line in each)]
 
 
@@ -97,7 +96,7 @@ class Finder:
         question = take_apart(text, today)
         return question, await self._evidence.find(owners, question)
 
-    async def rank(  # noqa: PLR0913 - what a judgement is made of
+    async def rank(
         self,
         question: Question,
         found: Found,
@@ -111,7 +110,7 @@ class Finder:
         return await asyncio.to_thread(judge, question, found, vector, asker, replaced, keys, self._method)
 
 
-def judge(  # noqa: PLR0913 - see `Finder.rank`
+def judge(  # noqa: PLR0913, PLR0917 - see `Finder.rank`
     question: Question,
     found: Found,
     vector: Floats | None,

@@ -32,7 +32,7 @@ WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
         "keys": 2.0,
     }
 )
-"""Each view's weight; a view is 0 to 1. docs/adr/0016 names the run that chose them."""
+"""Each view's weight; a view is 0 to 1. docs/adr/0019 names the run that chose them."""
 
 PARAPHRASED: Final = 0.3
 ACROSS: Final = 0.4
@@ -82,8 +82,11 @@ def to_unit(scores: Floats) -> Floats:
 def _reciprocal(scores: Floats, k: int) -> Floats:
     ranks = np.empty(len(scores), dtype=np.float32)
     ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
-    return 1 / (k + ranks)
+    return (1 / (k + ranks)).astype(np.float32)
 
 
 def _sum(parts: Mapping[str, Floats]) -> Floats:
-    return np.sum(list(parts.values()), axis=0, dtype=np.float32) if parts else np.zeros(1, np.float32)
+    total = np.zeros(1, dtype=np.float32)
+    for part in parts.values():
+        total = total + part
+    return total

@@ -9,6 +9,8 @@ from memory.language.words import evidence_words, language_of, name_keys, stems,
 from memory.recall.dates import MONTH_OF, Span, spans
 from memory.storage.message_words import LANGUAGES
 
+_DIGITS = 5
+"""Of a number that may be a day or a year."""
 _MOST_WORDS = 24
 """Of a question; a longer one asks about its first words or about nothing."""
 
@@ -44,7 +46,7 @@ def take_apart(text: str, today: date) -> Question:
         language=LANGUAGES.index(language_of(text)),
         spans=tuple(spans(text, today)),
         months=tuple(MONTH_OF.get(word, 0) for word in words),
-        numbers=tuple(int(word) if word.isdigit() and len(word) < 6 else -1 for word in words),  # noqa: PLR2004 - a year
+        numbers=tuple(int(word) if word.isdecimal() and len(word) <= _DIGITS else -1 for word in words),
         is_about_asker=not said.isdisjoint(FIRST_PERSON),
         is_about_answers=not said.isdisjoint(SECOND_PERSON) and not said.isdisjoint(SAYING),
     )

@@ -67,7 +67,7 @@ class _Search:
 class Recaller:
     """Reads only; holds nothing of a turn."""
 
-    def __init__(  # noqa: PLR0913 - the parts of memory
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of memory
         self,
         database: Database,
         facts: Facts,
@@ -160,9 +160,7 @@ class Recaller:
         started = time.monotonic()
         question, found, outdated = said
         try:
-            return await self._finder.rank(
-                question, found, search.vector, asker=audience.user_id, replaced=outdated
-            )
+            return await self._finder.rank(question, found, search.vector, asker=audience.user_id, replaced=outdated)
         finally:
             search.took("rank", started)
 
@@ -238,8 +236,8 @@ class Recaller:
                 if each.session_id in there and (each.lines or there[each.session_id]["text"])
             ][: self._settings.recall_sessions]
             wanted = [line.message_id for each in best for line in each.lines]
-            said = (await connection.execute(_LINES, {"found": wanted})).all() if wanted else []
-        lines = {row[0]: Cited(row[0], row[1], clean(row[2]), from_ms(row[3])) for row in said}
+            said = (await connection.execute(_LINES, {"found": wanted})).all()
+        lines = {int(row[0]): Cited(row[0], row[1], clean(row[2]), from_ms(row[3])) for row in said}
         return [(each, _recollection(there[each.session_id], each, lines)) for each in best]
 
     def _trace(self, search: _Search, facts: Sequence[Fact], evidence: Sequence[Candidate]) -> dict[str, Any]:

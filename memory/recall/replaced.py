@@ -15,16 +15,18 @@ async def messages_of(connection: AsyncConnection, audience: Audience) -> set[in
     of_facts, of_observations = _queries(audience)
     outdated: set[int] = set()
     current: set[int] = set()
-    for sources, is_superseded in (await connection.execute(of_facts)).all():
-        (outdated if is_superseded else current).update(sources)
-    for message_id, is_superseded in (await connection.execute(of_observations)).all():
-        (outdated if is_superseded else current).add(message_id)
+    for row in (await connection.execute(of_facts)).all():
+        (outdated if row[1] else current).update(row[0])
+    for row in (await connection.execute(of_observations)).all():
+        (outdated if row[1] else current).add(row[0])
     return outdated - current
 
 
 @lru_cache(maxsize=1000)
-def _queries(audience: Audience) -> tuple[sa.Select[Any], sa.Select[Any]]:
-    kept = sa.select(facts.c.source_message_ids, facts.c.superseded_by.is_not(None)).where(seen_by(facts.c.owner, audience))
+def _queries(audience: Audience) -> tuple[sa.Select[Any, bool], sa.Select[Any, bool]]:
+    kept = sa.select(facts.c.source_message_ids, facts.c.superseded_by.is_not(None)).where(
+        seen_by(facts.c.owner, audience)
+    )
     noticed = (
         sa.select(observation_evidence.c.message_id, observations.c.superseded_by.is_not(None))
         .join(observations, observations.c.id == observation_evidence.c.observation_id)

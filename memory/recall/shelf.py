@@ -45,7 +45,7 @@ class Codes:
             return self._exact(slice(None), vector)
         bits = np.pad(np.packbits(vector > 0), (0, self.signs.shape[1] * 8 - -(-len(vector) // 8)))
         apart = np.bitwise_count(self.signs ^ bits.view(np.uint64)).sum(axis=1, dtype=np.uint16)
-        found = np.cos(apart * np.float32(np.pi / len(vector)))
+        found: Floats = np.cos(apart * np.float32(np.pi / len(vector))).astype(np.float32)
         likeliest = np.argpartition(apart, _MANY)[:_MANY]
         found[likeliest] = self._exact(likeliest, vector)
         return found
@@ -55,7 +55,7 @@ class Codes:
         found = np.empty(len(numbers), dtype=np.float32)
         for start in range(0, len(numbers), _ROWS):
             found[start : start + _ROWS] = numbers[start : start + _ROWS].astype(np.float32) @ vector
-        return found * scales
+        return (found * scales).astype(np.float32)
 
     @cached_property
     def mean(self) -> Floats:
@@ -63,7 +63,7 @@ class Codes:
         total = np.zeros(self.numbers.shape[1], dtype=np.float32)
         for start in range(0, len(self), _ROWS):
             total += self.scales[start : start + _ROWS] @ self.numbers[start : start + _ROWS].astype(np.float32)
-        return total / (len(self) + _FEW)
+        return (total / (len(self) + _FEW)).astype(np.float32)
 
     @cached_property
     def _along(self) -> Floats:
@@ -80,7 +80,7 @@ class Codes:
         ours = 1 - 2 * self._along + middle
         theirs = 1 - 2 * float(self.mean @ vector) + middle
         apart = cosines - self._along - float(self.mean @ vector) + middle
-        return apart / np.sqrt(np.maximum(ours * theirs, 1e-6))
+        return (apart / np.sqrt(np.maximum(ours * theirs, 1e-6))).astype(np.float32)
 
     @property
     def nbytes(self) -> int:
@@ -175,7 +175,7 @@ class Shelf:
         return np.unique(self.codes.of, return_index=True)
 
     def likeness(self, vector: Floats) -> tuple[Floats, Floats]:
-        """Each message's cosine with a question, and the same centred: of its nearest part; 0 where it has no vector."""
+        """Each message's cosine with a question, and the same centred: of its nearest part; 0 without a vector."""
         plain, centred = np.zeros(len(self), dtype=np.float32), np.zeros(len(self), dtype=np.float32)
         if len(self.codes):
             _, firsts = self._coded

@@ -62,7 +62,8 @@ def look(shelf: Shelf, question: Question, hits: Sequence[Sequence[Ints]], vecto
 
 def speaker_view(shelf: Shelf, question: Question, named: frozenset[int], asker: int) -> Floats:
     """Whose words the question is about. A person who is named; else people rather than the assistant (its long
-    answers would crowd out what people said), and of people the asker, where the question says "I"."""
+    answers would crowd out what people said), and of people the asker, where the question says "I".
+    """
     if len(named) == 1:
         return (shelf.speakers == next(iter(named))).astype(np.float32)
     if question.is_about_answers:
@@ -86,7 +87,7 @@ def when_view(shelf: Shelf, question: Question) -> Floats | None:
 
 def newer_view(shelf: Shelf) -> Floats:
     """The place in time among all messages: what is said later may have replaced what was said before."""
-    return to_unit(shelf.at.astype(np.float32) - np.float32(shelf.at.min())) if len(shelf) else shelf.words
+    return to_unit((shelf.at - shelf.at.min()).astype(np.float32)) if len(shelf) else shelf.words
 
 
 def occurrences(shelf: Shelf, hits: Sequence[Sequence[Ints]]) -> Floats:
@@ -142,7 +143,7 @@ def _smooth(shelf: Shelf, cosines: Floats) -> Floats:
     ones = np.ones(len(shelf), dtype=np.float32)
     beside = _neighbour(shelf, ones, 1) + _neighbour(shelf, ones, -1)
     near = _neighbour(shelf, cosines, 1) + _neighbour(shelf, cosines, -1)
-    return (cosines + near / 2) / (1 + beside / 2)
+    return ((cosines + near / 2) / (1 + beside / 2)).astype(np.float32)
 
 
 def bm25(occurrences: Floats, lengths: Floats) -> tuple[Floats, Floats]:
@@ -152,7 +153,7 @@ def bm25(occurrences: Floats, lengths: Floats) -> tuple[Floats, Floats]:
     weights = np.log1p((count - holding + 0.5) / (holding + 0.5)).astype(np.float32)
     mean = float(lengths.mean()) if count else 1.0
     norm = K1 * (1 - B + B * lengths / max(mean, 1e-9))
-    return weights @ (occurrences * (K1 + 1) / (occurrences + norm)), weights
+    return (weights @ (occurrences * (K1 + 1) / (occurrences + norm))).astype(np.float32), weights
 
 
 def _unit(scores: Floats, weights: Floats) -> Floats:

@@ -58,8 +58,8 @@ async def answer(connection: AsyncConnection, audience: Audience, message_id: in
     one = (await connection.execute(query)).first()
     if one is None:
         return None
-    same = messages.c.session_id == one[2], messages.c.inbox_id == one[1], ~messages.c.is_ephemeral
-    turn = sa.select(messages).where(*same) if one[1] is not None else sa.select(messages).where(messages.c.id == one[0])
+    same = sa.and_(messages.c.session_id == one[2], messages.c.inbox_id == one[1], ~messages.c.is_ephemeral)
+    turn = sa.select(messages).where(messages.c.id == one[0] if one[1] is None else same)
     rows = {row["role"]: row for row in (await connection.execute(turn)).mappings()}
     found, question = rows.get("assistant"), rows.get("user")
     if found is None:
@@ -73,7 +73,7 @@ async def answer(connection: AsyncConnection, audience: Audience, message_id: in
     )
 
 
-def _of(audience: Audience) -> sa.Select[tuple[int]]:
+def _of(audience: Audience) -> sa.Select[Any]:
     return (
         sa.select(messages.c.id)
         .join(sessions, sessions.c.id == messages.c.session_id)

@@ -51,9 +51,7 @@ async def behind(connection: AsyncConnection, model: str) -> int:
     return int((await connection.execute(query)).scalar_one())
 
 
-async def put(
-    connection: AsyncConnection, model: str, made: Sequence[tuple[Waiting, Sequence[Vector]]]
-) -> None:
+async def put(connection: AsyncConnection, model: str, made: Sequence[tuple[Waiting, Sequence[Vector]]]) -> None:
     """Store the vectors of messages whose words are still the ones that were embedded."""
     ids = [row.message_id for row, _ in made]
     query = (

@@ -9,9 +9,11 @@ import pytest
 
 from bot.embedders.builtin import UseEmbedder
 from bot.embedders.ollama import OllamaEmbedder
+from bot.embedders.tei import TeiEmbedder
 from memory.ports import Embedder, EmbedderError
 from tests.fakes.embedder import WordEmbedder
 from tests.fakes.ollama_api import OllamaApi
+from tests.fakes.tei_api import TeiApi
 
 
 @asynccontextmanager
@@ -39,7 +41,15 @@ async def run_words() -> AsyncGenerator[Embedder]:
     await embedder.close()
 
 
-@pytest.fixture(params=[run_builtin, run_ollama, run_words], ids=["builtin", "ollama", "words"])
+@asynccontextmanager
+async def run_tei() -> AsyncGenerator[Embedder]:
+    embedder = TeiEmbedder("http://tei.test", transport=TeiApi().transport)
+    await embedder.open()
+    yield embedder
+    await embedder.close()
+
+
+@pytest.fixture(params=[run_builtin, run_ollama, run_tei, run_words], ids=["builtin", "ollama", "tei", "words"])
 async def embedder(request: pytest.FixtureRequest) -> AsyncGenerator[Embedder]:
     run: Callable[[], AbstractAsyncContextManager[Embedder]] = request.param
     async with run() as running:

@@ -28,9 +28,13 @@ from tests.fakes.website import Website, website
 
 CHROMIUM = next((found for name in ("chromium", "chromium-browser") if (found := shutil.which(name))), None)
 _QUIET = (
-    "--disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update "
-    "--disable-sync"
-).split()
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 OWNER = "Ada"
 _FRIENDS = ("Bo", "Chioma")
 _TOLD = (

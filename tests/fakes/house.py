@@ -95,7 +95,7 @@ async def house(
     if script:
         model.script += script
     # not validated: the fake transport is none that a deployment may name
-    access = Access(admit="open").model_copy(update={"owners": options.pop("owners", [])})
+    access = Access(admit=options.pop("admit", "open")).model_copy(update={"owners": options.pop("owners", [])})
     settings = Settings(
         tenant=options.pop("tenant", Tenant(data_dir=folder)),
         access=access,

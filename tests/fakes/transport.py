@@ -113,6 +113,9 @@ class RecordingTransport:
             reply_to=payload.get("reply_to", ""),
             ref=payload.get("ref", row.external_id),
             is_edit=bool(payload.get("edit")),
+            is_taken_back=bool(payload.get("taken_back")),
+            is_invitation=bool(payload.get("invited")),
+            is_addressed=not payload.get("invited"),
             press=Press(payload["token"], str(payload.get("card", ""))) if "token" in payload else None,
         )
 

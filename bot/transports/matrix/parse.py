@@ -8,6 +8,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from bot.transports.base import Presence
 from bot.transports.matrix.client import Json
 from handlers.types import Attachment, Incoming, Place, Press, Sender
 
@@ -52,6 +53,8 @@ def parse(payload: Json, inbox_id: int, commands: Collection[str]) -> Incoming |
     }
     if press := payload.get("press"):
         return Incoming(**common, press=Press(press["token"], press["card"]))
+    if payload.get("invited"):
+        return Incoming(**common, is_addressed=False, is_invitation=True)
     if taken := payload.get("taken_back"):
         return Incoming(**common | {"ref": taken}, is_taken_back=True)
     edited = payload.get("edits", "")
@@ -82,6 +85,16 @@ def moved(payload: Json) -> tuple[str, str] | None:
     """The old and the new id of a room that was upgraded."""
     found = payload.get("moved")
     return (str(found[0]), str(found[1])) if found else None
+
+
+def members(payload: Json) -> Presence | None:
+    """Who came to a room and who left it; where it was we ourselves, that nobody tells any more."""
+    told = payload.get("members")
+    if told is None:
+        return None
+    came, left = (frozenset(f"{NAME}:{user}" for user in told[key]) for key in ("came", "left"))
+    room = payload["room"]
+    return Presence(room["room_id"], came, left, is_over=told["is_over"], title=room.get("name", ""))
 
 
 def words_of(event: Json) -> str:

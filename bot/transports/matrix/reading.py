@@ -28,6 +28,8 @@ Commit = Callable[[str, dict[str, Any]], Awaitable[None]]
 NEVER_SEALED = ("m.reaction", REDACTION)
 """Beside the line of messages, and open in encrypted rooms, too."""
 HEARD = ("m.room.message", *NEVER_SEALED, "m.sticker", "m.poll.start", "org.matrix.msc3381.poll.start")
+PAIR = 2
+"""Somebody and we ourselves: a private place."""
 PAGE = 100
 MOST_PAGES = 100
 """10,000 events of one room while we were away: whoever missed more does not want them answered."""
@@ -127,6 +129,8 @@ class Reader:
     async def _take(self, room: Room, event: Json, commit: Commit) -> None:
         if "state_key" in event:
             room.apply(event)
+            if event["type"] == "m.room.member":
+                await self._tell_members(room, event, commit)
             if event["type"] == "m.room.tombstone":
                 await self._follow(room, event, commit)
             return
@@ -189,6 +193,18 @@ class Reader:
                 await commit(f"undecryptable:{room.id}:{payload.get('thread', '')}", payload)
                 waiting["is_told"] = True
         self._state.undecrypted = still
+
+    # --- who is there ---
+
+    async def _tell_members(self, room: Room, event: Json, commit: Commit) -> None:
+        """Somebody came, or left. Who is alone with us is no group; who has only been invited has not come yet."""
+        who = str(event["state_key"])
+        is_here = who in room.joined
+        if who == self._me or (is_here and len(room.present) <= PAIR):
+            return
+        told = {"came": [who] if is_here else [], "left": [] if is_here else [who], "is_over": False}
+        where = {"room_id": room.id, "name": room.name}
+        await commit(f"members:{event['event_id']}", {"members": told, "room": where})
 
     # --- rooms that move ---
 

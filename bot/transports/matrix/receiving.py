@@ -104,8 +104,12 @@ class Receiver:
         self._state.rooms |= set(joined)
         for room_id in rooms.get("leave", {}):
             self._rooms.drop(room_id)
+            if room_id in self._state.rooms:
+                told = {"came": [], "left": [], "is_over": True}
+                token = str(body["next_batch"])
+                await self._commit(f"left:{token}:{room_id}", {"members": told, "room": {"room_id": room_id}})
             self._state.rooms.discard(room_id)
-        await self._membership.take(rooms.get("invite", {}), rooms.get("leave", {}))
+        await self._membership.take(rooms.get("invite", {}), rooms.get("leave", {}), self._commit)
         self._state.advance(str(body["next_batch"]))
         if not self._has_synced:
             log.info("matrix.synced", rooms=len(self._state.rooms))

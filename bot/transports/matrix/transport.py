@@ -76,7 +76,7 @@ class MatrixTransport:
         me = settings.user_id
         self._sender = Sender(self._server, self._account, self._rooms, settings.encryption, machine)
         self._buttons = Buttons(self._server, self._sender, self._cards)
-        membership = Membership(self._server, self._state, self._rooms, me, may_invite)
+        self._membership = membership = Membership(self._server, self._state, self._rooms, me, may_invite)
         open_event = opener(machine.decrypt if machine else None)
         noter = Noter(self._server, me, self._cards, may_press, open_event)
         refuse = self._refuse_plain if settings.encryption == "required" else None
@@ -152,7 +152,7 @@ class MatrixTransport:
     # --- understanding ---
 
     def parse(self, row: InboxRow) -> Incoming | None:
-        if parse.moved(row.payload):
+        if parse.moved(row.payload) or parse.members(row.payload):
             return None
         try:
             return parse.parse(row.payload, row.id, self._commands)
@@ -166,6 +166,10 @@ class MatrixTransport:
         if found:
             self._cards.move(*found)
         return found
+
+    def members(self, row: InboxRow) -> Presence | None:
+        """Who came to a room and who left it."""
+        return parse.members(row.payload)
 
     def hold(self, incoming: Incoming) -> Hold | None:
         del incoming  # an event holds more than anybody pastes, and an album is one picture a message
@@ -190,6 +194,7 @@ class MatrixTransport:
 
     async def send(self, place: Place, part: Part, key: str) -> str:
         """The key is the transaction: the same send again is the same message."""
+        await self._membership.follow(place.chat)
         last = self._reader.newest.get((place.chat, place.thread), "")
         made = await self._file(place, part) if part.file else content.message(part, place, last)
         if part.file:
@@ -305,7 +310,7 @@ class MatrixTransport:
 
     async def mark_waiting(self, incoming: Incoming, *, waiting: bool) -> None:
         place, ref = incoming.place, incoming.ref
-        if incoming.press or incoming.is_taken_back:
+        if not incoming.is_said:
             return
         if waiting and not self._sender.is_quiet():
             send = self._sender.send(place, REACTION, content.reaction(ref, WAITING), f"waits-{ref}")

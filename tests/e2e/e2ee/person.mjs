@@ -12,6 +12,7 @@ const HISTORY = 100; // events of each room that a (re)start shows
 const silent = { trace() {}, debug() {}, info() {}, warn() {}, error: console.error, getChild: () => silent };
 
 let client, account;
+const sealed = new Set(); // rooms that were encrypted when the client stopped: nothing is written there in clear
 let reported = Promise.resolve(); // one after the other, so that the order of a room survives decryption
 
 const say = (line) => process.stdout.write(JSON.stringify(line) + "\n");
@@ -61,6 +62,19 @@ async function open() {
     );
     await client.startClient({ threadSupport: true, initialSyncLimit: HISTORY });
     await synced;
+    await Promise.all([...sealed].map(untilSealed));
+}
+
+async function isSealed(room) {
+    const hasState = client.getRoom(room)?.hasEncryptionStateEvent() ?? false;
+    return hasState && (await client.getCrypto().isEncryptionEnabledInRoom(room));
+}
+
+async function untilSealed(room) {
+    for (let tries = 0; !(await isSealed(room)); tries++) {
+        if (tries > 600) throw new Error(`${room} was encrypted, and is not after a restart`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    }
 }
 
 async function signDevice(password) {
@@ -81,6 +95,7 @@ const verbs = {
         return { device_id: reply.device_id, access_token: reply.access_token };
     },
     async stop() {
+        for (const { roomId } of client.getRooms()) if (await isSealed(roomId)) sealed.add(roomId);
         client.stopClient();
         await reported;
     },

@@ -75,14 +75,15 @@ def _vectors() -> None:
     op.create_index("ix_message_vectors_owner_model_message_id", "message_vectors", ["owner", "model", "message_id"])
 
 
+# frozen: one statement a line, as long as it is
 _IN_SQLITE = (
-    "CREATE VIRTUAL TABLE message_words USING fts5(body, content = 'evidence', content_rowid = 'message_id', tokenize = \"unicode61 remove_diacritics 0 tokenchars '_'''\")",
+    "CREATE VIRTUAL TABLE message_words USING fts5(body, content = 'evidence', content_rowid = 'message_id', tokenize = \"unicode61 remove_diacritics 0 tokenchars '_'''\")",  # noqa: E501 - one statement
     "CREATE VIRTUAL TABLE message_terms USING fts5vocab(message_words, instance)",
-    "CREATE TRIGGER message_said AFTER INSERT ON messages WHEN NOT NEW.is_ephemeral BEGIN INSERT OR IGNORE INTO evidence_queue (message_id) VALUES (NEW.id); END",
-    "CREATE TRIGGER message_changed AFTER UPDATE OF text, is_ephemeral, origin, session_id ON messages BEGIN DELETE FROM evidence WHERE message_id = OLD.id; INSERT OR IGNORE INTO evidence_queue (message_id) VALUES (NEW.id); END",
-    "CREATE TRIGGER session_moved AFTER UPDATE OF owner ON sessions BEGIN DELETE FROM evidence WHERE message_id IN (SELECT id FROM messages WHERE session_id = OLD.id); INSERT OR IGNORE INTO evidence_queue (message_id) SELECT id FROM messages WHERE session_id = OLD.id; END",
-    "CREATE TRIGGER evidence_added AFTER INSERT ON evidence BEGIN INSERT INTO message_words (rowid, body) VALUES (NEW.message_id, NEW.body); INSERT INTO evidence_changes (owner, words) VALUES (NEW.owner, 1) ON CONFLICT (owner) DO UPDATE SET words = words + 1; END",
-    "CREATE TRIGGER evidence_gone AFTER DELETE ON evidence BEGIN INSERT INTO message_words (message_words, rowid, body) VALUES ('delete', OLD.message_id, OLD.body); INSERT INTO evidence_changes (owner, words) VALUES (OLD.owner, 1) ON CONFLICT (owner) DO UPDATE SET words = words + 1; END",
-    "CREATE TRIGGER vector_added AFTER INSERT ON message_vectors BEGIN INSERT INTO evidence_changes (owner, vectors) VALUES (NEW.owner, 1) ON CONFLICT (owner) DO UPDATE SET vectors = vectors + 1; END",
-    "CREATE TRIGGER vector_gone AFTER DELETE ON message_vectors BEGIN INSERT INTO evidence_changes (owner, vectors) VALUES (OLD.owner, 1) ON CONFLICT (owner) DO UPDATE SET vectors = vectors + 1; END",
+    "CREATE TRIGGER message_said AFTER INSERT ON messages WHEN NOT NEW.is_ephemeral BEGIN INSERT OR IGNORE INTO evidence_queue (message_id) VALUES (NEW.id); END",  # noqa: E501 - one statement
+    "CREATE TRIGGER message_changed AFTER UPDATE OF text, is_ephemeral, origin, session_id ON messages BEGIN DELETE FROM evidence WHERE message_id = OLD.id; INSERT OR IGNORE INTO evidence_queue (message_id) VALUES (NEW.id); END",  # noqa: E501 - one statement
+    "CREATE TRIGGER session_moved AFTER UPDATE OF owner ON sessions BEGIN DELETE FROM evidence WHERE message_id IN (SELECT id FROM messages WHERE session_id = OLD.id); INSERT OR IGNORE INTO evidence_queue (message_id) SELECT id FROM messages WHERE session_id = OLD.id; END",  # noqa: E501 - one statement
+    "CREATE TRIGGER evidence_added AFTER INSERT ON evidence BEGIN INSERT INTO message_words (rowid, body) VALUES (NEW.message_id, NEW.body); INSERT INTO evidence_changes (owner, words) VALUES (NEW.owner, 1) ON CONFLICT (owner) DO UPDATE SET words = words + 1; END",  # noqa: E501 - one statement
+    "CREATE TRIGGER evidence_gone AFTER DELETE ON evidence BEGIN INSERT INTO message_words (message_words, rowid, body) VALUES ('delete', OLD.message_id, OLD.body); INSERT INTO evidence_changes (owner, words) VALUES (OLD.owner, 1) ON CONFLICT (owner) DO UPDATE SET words = words + 1; END",  # noqa: E501 - one statement
+    "CREATE TRIGGER vector_added AFTER INSERT ON message_vectors BEGIN INSERT INTO evidence_changes (owner, vectors) VALUES (NEW.owner, 1) ON CONFLICT (owner) DO UPDATE SET vectors = vectors + 1; END",  # noqa: E501 - one statement
+    "CREATE TRIGGER vector_gone AFTER DELETE ON message_vectors BEGIN INSERT INTO evidence_changes (owner, vectors) VALUES (OLD.owner, 1) ON CONFLICT (owner) DO UPDATE SET vectors = vectors + 1; END",  # noqa: E501 - one statement
 )

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
-import httpx
 import pytest
 import sqlalchemy as sa
 
@@ -15,7 +15,7 @@ from bot.web.pages.words import Words
 from handlers.locales import LANGUAGES, phrases
 from memory import telemetry
 from memory.instants import to_ms
-from memory.scope import VIEW_TELEMETRY
+from memory.scope import VIEW_TELEMETRY, Audience
 from memory.storage import members, people
 from memory.storage.database import Database
 from memory.storage.tables import messages, telemetry_events
@@ -200,134 +200,68 @@ async def test_somebody_elses_memory_is_not_there(database: Database, tmp_path: 
             assert "nothing" in written.text.lower()
         else:
             assert written.status_code in (404, 422)
-        assert [fact.text for fact in await opened.memory.facts.list(_private(user.id))] == ["I like tea"]
+        assert [fact.text for fact in await opened.memory.facts.list(private(user.id))] == ["I like tea"]
 
 
-def _private(user_id: int) -> Any:
-    from memory.scope import Audience  # noqa: PLC0415 - beside its only use
-
+def private(user_id: int) -> Audience:
     return Audience(user_id, 0, is_private=True)
 
 
-# --- changing memory ---------------------------------------------------------------------------------
-
-
-async def test_a_fact_is_reworded_and_the_old_wording_is_history(database: Database, tmp_path: Path) -> None:
-    async with house(database, tmp_path, **OWNER) as opened, website(opened) as site:
-        await opened.say("/remember The bicycle is red")
-        await site.log_in()
-        key = form_key(await look(site, "/memory/facts/1"))
-        done = await site.client.post("/memory/facts/1", data={**key, "text": "The bicycle is green"})
-        assert (done.status_code, done.headers["location"]) == (303, "/memory?said=edited")
-        page = await look(site, done.headers["location"])
-        assert "The bicycle is green" in page
-        assert "The bicycle is red" not in page
-        again = await site.client.post("/memory/facts/2", data={**key, "text": "  "}, headers=PAGE)
-    assert again.status_code == 422
-    assert 'role="alert"' in again.text
-
-
-async def test_a_contradiction_is_asked_about_as_in_the_chat(database: Database, tmp_path: Path) -> None:
-    async with house(database, tmp_path, **OWNER) as opened, website(opened) as site:
-        await opened.say("/remember My dog is called Ito")
-        await opened.say("/remember Something else")
-        await site.log_in()
-        key = form_key(await look(site, "/memory"))
-        asked = await site.client.post("/memory/facts/2", data={**key, "text": "My dog is called Weber"})
-        assert asked.status_code == 200
-        assert "Ito" in asked.text
-        settled = await site.client.post("/memory/facts/3/settle", data={**key, "choice": "new"})
-        assert settled.status_code == 303
-        page = await look(site, "/memory")
-        wrong = await site.client.post("/memory/facts/3/settle", data={**key, "choice": "all"})
-    assert "Weber" in page
-    assert "Ito" not in page
-    assert wrong.status_code == 422
-
-
-async def test_forgetting_asks_first_erases_everywhere_and_is_done_once(database: Database, tmp_path: Path) -> None:
-    async with house(database, tmp_path, **OWNER) as opened, website(opened) as site:
-        await opened.say("my cat is called Minka")
-        await opened.say("/remember My cat is called Minka")
-        await site.log_in()
-        page = await look(site, "/memory/facts/1/forget")
-        assert "Minka" in page
-        assert len(await opened.memory.facts.list(_private(1))) == 1  # asking changes nothing
-        given = {**form_key(page), "key": re.findall(r'name="key" value="([^"]+)"', page)[0]}
-        receipt = await site.client.post("/memory/facts/1/forget", data=given)
-        assert "1 fact" in receipt.text
-        assert (await site.client.post("/memory/facts/1/forget", data=given)).text == receipt.text
-        assert (await site.client.post("/memory/facts/1/forget", data={**given, "key": ""})).status_code == 422
-        await look(site, "/memory/facts/1", 404)
-        async with database.read() as connection:
-            said = (await connection.execute(sa.select(messages.c.text))).scalars().all()
-    assert not any("Minka" in text for text in said)
-
-
-async def test_what_was_noticed_is_judged_moved_reworded_and_forgotten(database: Database, tmp_path: Path) -> None:
-    async with house(database, tmp_path, **OWNER) as opened, website(opened) as site:
-        await opened.say("hello")
-        seen = opened.memory.observations
-        for number, title in enumerate(("Likes sailing", "Plays the oboe")):
-            await seen.note_event("u1", hook="h", event_id=str(number), title=title, user_id=1)
-        await site.log_in()
-        listed = await look(site, "/memory/noticed")
-        assert "Likes sailing" in listed
-        assert "2 observations" in listed
-        assert "Plays the oboe" not in await look(site, "/memory/noticed", q="sailing")
-        key = form_key(listed)
-
-        async def do(observation_id: int, **given: str) -> httpx.Response:
-            return await site.client.post(f"/memory/noticed/{observation_id}", data={**key, **given}, headers=PAGE)
-
-        assert (await do(1, do="confirm")).headers["location"] == "/memory/noticed/1?said=confirmed"
-        assert "said=rejected" in (await do(2, do="reject")).headers["location"]
-        assert "said=hidden" in (await do(2, do="reject")).headers["location"]
-        assert "Plays the oboe" not in await look(site, "/memory/noticed")
-        assert "Plays the oboe" in await look(site, "/memory/noticed", state="hidden")
-        assert "said=restored" in (await do(2, do="restore")).headers["location"]
-        asked = await do(1, do="move", to="p")
-        assert asked.status_code == 200
-        assert "more people" in asked.text
-        assert (await seen.by_id(_private(1), 1)).owner == "u1"  # type: ignore[union-attr]
-        assert "said=moved" in (await do(1, do="move", to="p", sure="yes")).headers["location"]
-        assert (await do(1, do="move", to="t99")).status_code == 403
-        assert (await do(2, do="nothing")).status_code == 422
-        edited = await do(2, do="edit", text="Plays the oboe in an orchestra")
-        assert "said=edited" in edited.headers["location"]
-        new = edited.headers["location"].partition("?")[0]
-        page = await look(site, f"{new}/forget")
-        given = {**form_key(page), "key": re.findall(r'name="key" value="([^"]+)"', page)[0]}
-        assert (await site.client.post(f"{new}/forget", data=given)).status_code == 200
-        await look(site, new, 404)
-        assert "1" in re.findall(r"Called right</dt><dd>(\d)", await look(site, "/memory/noticed"))
-
-
-async def test_what_is_sensitive_is_shown_only_when_asked_for(database: Database, tmp_path: Path) -> None:
-    async with house(database, tmp_path, **OWNER) as opened, website(opened) as site:
-        await opened.say("hello")
-        await opened.memory.observations.note_event("s1", hook="h", event_id="1", title="Sees a doctor", user_id=1)
-        await site.log_in()
-        assert "Sees a doctor" not in await look(site, "/memory/noticed")
-        await look(site, "/memory/noticed/1", 404)
-        assert "Sees a doctor" in await look(site, "/memory/noticed", scope="sensitive")
-        assert "Sees a doctor" in await look(site, "/memory/noticed/1", sensitive="1")
+ODD: dict[str, Any] = {"facts": "x", "sessions": [7, {}], "observations": None, "ms": [], "usage": {}, "routing": []}
+TRACE: dict[str, Any] = {
+    "facts": [1, 999],
+    "sessions": [{"id": 1, "score": 0.81, "cosine": 0.4, "words": 0.5}, {"id": 998, "score": 0.5, "cosine": None}],
+    "observations": [{"id": 1, "score": 0.7, "reason": "meaning 0.70"}, {"id": 997, "score": 0.1, "reason": ""}],
+    "degraded": ["embedder"],
+    "ms": {"all": 12, "words": 3, "of tomorrow": 4},
+    "usage": [{"input": 10, "output": 5, "cache_read": 1234, "cache_write": 0}],
+    "nano_usd": 12_300_000,
+    "routing": {"tier": "smart", "kind": "complex", "confidence": 0.8, "reason": "code"},
+}
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/memory/facts/1", "/memory/facts/1/forget", "/memory/facts/1/settle", "/memory/noticed/1"],
+    ("trace", "said"),
+    [
+        (TRACE, ("Likes tea", "meaning 0.70", "embedder", "smart", "it has program code", "$0.0123", "1,234")),
+        (ODD, ()),
+        (None, ("Nothing from earlier was needed",)),
+    ],
+    ids=["full", "odd", "none"],
 )
-async def test_a_change_without_the_forms_key_is_refused(database: Database, tmp_path: Path, path: str) -> None:
+async def test_a_trace_of_any_age_is_told(
+    database: Database, tmp_path: Path, trace: dict[str, Any] | None, said: tuple[str, ...]
+) -> None:
     async with house(database, tmp_path, **OWNER) as opened, website(opened) as site:
         await opened.say("/remember I like tea")
         await opened.memory.observations.note_event("u1", hook="h", event_id="1", title="Likes tea", user_id=1)
+        await opened.say("what do I like to drink?")
+        async with database.write() as connection:
+            await connection.execute(sa.update(messages).values(memory_trace=trace))
         await site.log_in()
-        for more in ({}, {"form_key": "0" * 64}):
-            given = {"text": "x", "choice": "new", "do": "reject", "key": "k", **more}
-            assert (await site.client.post(path, data=given)).status_code == 403
-        page = await look(site, "/memory")
-    assert "I like tea" in page
+        page = await look(site, f"/events/{await turn_of(opened)}")
+    for words in said:
+        assert words in page
+    if trace is TRACE:
+        assert "No. 999" in page
+        assert "No. 998" in page
+        assert "No. 997" in page
+
+
+async def test_a_group_is_read_by_those_who_are_in_it(database: Database, tmp_path: Path) -> None:
+    group: dict[str, Any] = {"group": True, "chat": "-5"}
+    async with house(database, tmp_path, "Blue.", "Blue.", **OWNER) as opened, website(opened) as site:
+        bob = await admit(opened, "7")
+        await opened.say("Which colour for the hall?", **{**group, "from": "7"})
+        async with database.read() as connection:
+            user = await people.find(connection, "fake:7")
+        assert user is not None
+        await site.log_in()
+        path = f"/events/{await turn_of(opened, user.id)}"
+        assert "Which colour" not in await look(site, path)
+        await opened.say("Me too", **group)
+        assert "Which colour" in await look(site, path)
+    assert bob
 
 
 # --- what a page may never do ------------------------------------------------------------------------
@@ -414,8 +348,6 @@ def test_every_event_has_a_name_that_people_understand(name: str) -> None:
 
 
 def test_figures_are_written_as_the_reader_does() -> None:
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - beside its only use
-
     english, german = (Words(phrases(each), ZoneInfo("UTC")) for each in ("en", "de"))
     assert (english.money(0.0123), english.money(1.239), german.money(1.5)) == ("$0.0123", "$1.24", "1,50\xa0$")
     assert (english.duration(340), english.duration(1234), english.duration(90_000)) == ("340 ms", "1.2 sec", "1.5 min")
