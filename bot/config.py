@@ -237,7 +237,6 @@ class Model(_Section):
     ollama: OllamaModels = OllamaModels()
     builtin: BuiltinModels = BuiltinModels()
 
-
     @field_validator("fallback", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:

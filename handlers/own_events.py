@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass
 
 import structlog
+from sqlalchemy.exc import IntegrityError
 
 from memory.kinds.observations.observations import Observations
 from memory.types import ObservationRefused
@@ -48,5 +49,7 @@ class OwnEvents:
                 count += noted is not None
             except ObservationRefused as refused:
                 log.warning("own_events.refused", event_id=event.id, reason=refused.reason)
+            except IntegrityError:
+                log.info("own_events.of_nobody", event_id=event.id)  # the person was erased meanwhile
             self._waiting.popleft()
         return count

@@ -103,7 +103,7 @@ class Previewer:
 
     async def _picture(self, pace: Pace) -> None:
         part = self._part()
-        if part is None or not self._limiter.try_now(self._place.chat, pace):
+        if part is None or await self._is_behind() or not self._limiter.try_now(self._place.chat, pace):
             return
         try:
             if self._style is Preview.DRAFT:
@@ -116,6 +116,13 @@ class Previewer:
             if error.fault is Fault.LATER:
                 self._limiter.block(self._place.chat, error.retry_after)
             log.info("preview.dropped", fault=error.fault)
+
+    async def _is_behind(self) -> bool:
+        """A message that stays must not overtake the answers that wait for their turn in this place."""
+        if self._style is not Preview.EDIT or self._row is not None:
+            return False
+        async with self._database.read() as connection:
+            return await outbox.is_waiting(connection, self._place.transport, self._place.lane)
 
     async def _first_message(self) -> None:
         """A message that will become the answer: its row goes first, as with every send."""

@@ -116,6 +116,13 @@ async def streaming(connection: AsyncConnection, inbox_id: int) -> OutboxRow | N
     return _row(row) if row else None
 
 
+async def is_waiting(connection: AsyncConnection, transport: str, lane: str) -> bool:
+    """Whether something that was said before is still to be shown in a place."""
+    still = outbox.c.status.in_(("pending", "doubtful", "sending"))
+    query = sa.select(outbox.c.id).where(outbox.c.transport == transport, outbox.c.lane == lane, still).limit(1)
+    return (await connection.execute(query)).first() is not None
+
+
 async def in_flight(connection: AsyncConnection, transport: str) -> list[OutboxRow]:
     """Rows that were being sent when the process died: nobody knows whether they arrived."""
     query = sa.select(outbox).where(outbox.c.transport == transport, outbox.c.status == "sending")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.transports.base import Part, SendError
+from bot.transports.base import Part, Presence, SendError
 from tests.contract.matrix_room import last, listening
 from tests.contract.transports import MatrixRig, heard, until
 from tests.fakes.homeserver.server import BOT
@@ -105,3 +105,29 @@ async def test_a_strangers_invitation_is_told_once_and_followed_when_something_i
     await rig.transport.send(incoming.place, Part("welcome"), "1-2-0")
     assert rig.server.shown(room) == ["welcome"]
     assert len(rig.inbox.calls) == 1
+
+
+async def test_who_comes_to_a_room_and_who_leaves_is_told_and_a_pair_is_no_group(rig: MatrixRig) -> None:
+    bob, world = rig.server.person("bob", "Bob"), rig.server.world
+    await listening(rig)
+    world.join(rig.room, bob)
+    world.add(rig.room, bob, "m.room.member", {"membership": "leave"}, state_key=bob)
+    world.join(rig.room, rig.ada)  # a new name, in a room of two
+    await rig.say("a word after")
+    rows = await until(lambda: rig.inbox.rows if len(rig.inbox.rows) >= 3 else [])
+    told = [rig.transport.members(row) for row in rows]
+    who = frozenset({f"matrix:{bob}"})
+    assert [each for each in told if each] == [
+        Presence(rig.room.id, came=who, title=""),
+        Presence(rig.room.id, left=who, title=""),
+    ]
+    assert [each.text for each in await heard(rig)] == ["a word after"]
+
+
+async def test_where_merk_is_removed_nobody_is_known_to_be_there(rig: MatrixRig) -> None:
+    await listening(rig)
+    rig.server.world.add(rig.room, rig.ada, "m.room.member", {"membership": "leave"}, state_key=BOT)
+    await rig.server.happen()
+    rows = await until(lambda: rig.inbox.rows)
+    assert [rig.transport.members(row) for row in rows] == [Presence(rig.room.id, is_over=True)]
+    assert rig.transport.parse(rows[0]) is None

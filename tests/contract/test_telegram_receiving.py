@@ -14,7 +14,7 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from bot.transports.base import Key, Part
+from bot.transports.base import Key, Part, Presence
 from bot.transports.telegram import contact, errors, webhook
 from bot.transports.telegram.webhook import SECRET_HEADER, WebhookSettings
 from handlers.types import Place, Press
@@ -36,6 +36,26 @@ def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
 async def rig() -> AsyncIterator[TelegramRig]:
     async with TelegramRig() as made:
         yield made
+
+
+# --- who is there --------------------------------------------------------------------------------------
+
+
+async def test_joining_leaving_and_being_removed_are_told_in_groups(rig: TelegramRig) -> None:
+    await rig.transport.start(rig.inbox.accept)
+    group = rig.api.group(-500, "Kitchen", [rig.ada])
+    rig.api.join(group, rig.ada)
+    rig.api.part(group, rig.ada)
+    rig.api.set_bot_status(group, "kicked")
+    await until(lambda: len(rig.inbox.rows) >= 3)
+    told = [rig.transport.members(row) for row in rig.inbox.rows]
+    chat, ada = str(group), frozenset({f"telegram:{rig.ada}"})
+    assert [each for each in told if each] == [
+        Presence(chat, came=ada, title="Kitchen"),
+        Presence(chat, left=ada, title="Kitchen"),
+        Presence(chat, is_over=True),
+    ]
+    assert [rig.transport.parse(row) for row in rig.inbox.rows] == [None] * len(told)
 
 
 # --- polling -------------------------------------------------------------------------------------------

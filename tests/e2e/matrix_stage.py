@@ -1,6 +1,7 @@
 """`merk run` on Matrix, as a process of its own, between Synapse and the Messages API stand-in."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -8,6 +9,8 @@ from pathlib import Path
 
 from tests.e2e.merk_process import Merk
 from tests.e2e.synapse import Account, Synapse
+from tests.e2e.synapse_participant import Participant
+from tests.e2e.synapse_view import Message
 from tests.fakes.bot_api import BotApi
 from tests.fakes.messages_api import MessagesApi, Request
 
@@ -88,3 +91,25 @@ async def matrix_deployment(
             yield merk
         finally:
             await merk.kill()
+
+
+async def enter(merk: MatrixMerk, person: Participant) -> str:
+    """A private room with Merk in it."""
+    room_id = await person.create_room(invite=[merk.user_id], direct=True)
+    await person.wait_for(room_id, lambda view: view.membership(merk.user_id) == "join")
+    return room_id
+
+
+async def answer(
+    merk: MatrixMerk, person: Participant, room: str, text: str, *, thread: str | None = None, within: float = 30
+) -> Message:
+    """Say something and return the newest message of Merk's once it has answered."""
+    before = len((await person.view(room)).said_by(merk.user_id))
+    await person.send(room, text, thread=thread)
+    view = await person.wait_for(room, lambda view: len(view.said_by(merk.user_id)) > before, within)
+    return view.said_by(merk.user_id)[-1]
+
+
+def device(merk: MatrixMerk) -> str:
+    kept = json.loads((merk.data_dir / "matrix" / "device.json").read_text())
+    return str(kept["device_id"])

@@ -1,7 +1,6 @@
 """Merk on Matrix against Synapse: the story of the mission, and what must hold when processes and limits bite."""
 
 import asyncio
-import json
 import os
 import random
 from collections import Counter
@@ -13,7 +12,7 @@ import pytest
 
 from handlers.locales import phrases
 from tests.e2e.e2ee_client import strict_person
-from tests.e2e.matrix_stage import MatrixMerk, matrix_deployment
+from tests.e2e.matrix_stage import MatrixMerk, answer, device, enter, matrix_deployment
 from tests.e2e.synapse import Synapse
 from tests.e2e.synapse_participant import Participant
 from tests.e2e.synapse_view import Message, RoomView
@@ -23,23 +22,6 @@ pytestmark = pytest.mark.external
 
 FACT = "My dog is called Bruno"
 PLAIN = phrases("en")("matrix-unencrypted")
-
-
-async def enter(merk: MatrixMerk, person: Participant) -> str:
-    """A private room with Merk in it."""
-    room_id = await person.create_room(invite=[merk.user_id], direct=True)
-    await person.wait_for(room_id, lambda view: view.membership(merk.user_id) == "join")
-    return room_id
-
-
-async def answer(
-    merk: MatrixMerk, person: Participant, room: str, text: str, *, thread: str | None = None, within: float = 30
-) -> Message:
-    """Say something and return the newest message of Merk's once it has answered."""
-    before = len((await person.view(room)).said_by(merk.user_id))
-    await person.send(room, text, thread=thread)
-    view = await person.wait_for(room, lambda view: len(view.said_by(merk.user_id)) > before, within)
-    return view.said_by(merk.user_id)[-1]
 
 
 def card(view: RoomView, merk: MatrixMerk, label: str) -> Message:
@@ -201,7 +183,7 @@ async def test_p48_an_encrypted_room_with_a_client_that_trusts_signed_devices_on
         await merk.start()
         room = await ada.create_room(invite=[merk.user_id], encrypted=True, direct=True)
         await ada.wait_for(room, lambda view: view.membership(merk.user_id) == "join")
-        assert await ada.signed_devices(merk.user_id) == {_device(merk): True}
+        assert await ada.signed_devices(merk.user_id) == {device(merk): True}
 
         await answer(merk, ada, room, f"Remember that {FACT.lower()}.")
         shown = await press(merk, ada, room, "Undo")
@@ -227,11 +209,6 @@ async def test_p48_an_encrypted_room_with_a_client_that_trusts_signed_devices_on
         assert (said.is_encrypted, said.thread) == (True, root)
         assert not ada.decryption_failures
         assert "undecryptable" not in merk.log()
-
-
-def _device(merk: MatrixMerk) -> str:
-    kept = json.loads((merk.data_dir / "matrix" / "device.json").read_text())
-    return str(kept["device_id"])
 
 
 async def test_p47_another_device_than_the_one_with_the_keys_is_refused_aloud(synapse: Synapse, tmp_path: Path) -> None:
@@ -350,7 +327,7 @@ async def test_one_process_serves_telegram_and_matrix(synapse: Synapse, tmp_path
         assert code == 0
         assert merk.user_id in shown
         _, shown = await merk.run("doctor")
-        assert f"ok    matrix: {merk.user_id}, device {_device(merk)}, " in shown
+        assert f"ok    matrix: {merk.user_id}, device {device(merk)}, " in shown
 
 
 async def test_an_identity_of_somebody_else_is_left_alone_and_told(synapse: Synapse, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ class Receiver:
         for room_id in rooms.get("leave", {}):
             self._rooms.drop(room_id)
             if room_id in self._state.rooms:
-                told = {"came": [], "left": [], "is_over": True}
+                told: Json = {"came": [], "left": [], "is_over": True}
                 token = str(body["next_batch"])
                 await self._commit(f"left:{token}:{room_id}", {"members": told, "room": {"room_id": room_id}})
             self._state.rooms.discard(room_id)

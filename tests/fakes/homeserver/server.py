@@ -271,7 +271,12 @@ class HomeserverFake:
             for room in self.world.rooms.values()
             if room.membership(BOT) == "invite" and (not since or room.membership(BOT, since + 1) != "invite")
         }
-        return {"next_batch": str(self.world.newest), "rooms": {"join": joined, "invite": invited, "leave": {}}}
+        left: Json = {
+            room.id: {}
+            for room in self.world.rooms.values()
+            if since and room.membership(BOT, since + 1) == "join" and room.membership(BOT) == "leave"
+        }
+        return {"next_batch": str(self.world.newest), "rooms": {"join": joined, "invite": invited, "leave": left}}
 
 
 def _part(room: Room, since: int, limit: int, *, full: bool) -> Json | None:

@@ -72,3 +72,12 @@ async def test_a_first_picture_that_may_be_there_leaves_the_answer_to_be_offered
         row = await outbox.by_id(connection, 1)
     assert row is not None
     assert (row.status, row.error) == ("unknown", "unknown")
+
+
+async def test_a_growing_answer_does_not_overtake_those_that_wait_to_be_sent(database: Database) -> None:
+    """After an absence answers are made faster than a network takes them."""
+    transport = RecordingTransport(style=Preview.EDIT)
+    async with database.write() as connection:
+        await post(connection, Context(GROUP, None, None, 7, may_grow=False), [Text("Before.", done=True)], 0)
+    await _answer(database, transport, "The ", "answer.")
+    assert [shown.versions for shown in transport.shown.values()] == [["Before."], ["The answer."]]
