@@ -129,7 +129,7 @@ SMALL_TALK = (
     ),
     (
         "Can I freeze cooked rice?",
-        "Yes. Cool it quickly, freeze it flat in portions within a day, and heat it until it steams right through.",
+        "Yes. Cool it quickly, freeze it flat in portions within a day, and heat it until it smokes right through.",
     ),
     (
         "Who wrote the Brandenburg Concertos?",

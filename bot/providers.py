@@ -175,9 +175,7 @@ async def _tei(section: Embedding) -> Embedder:
         await embedder.open()
     except EmbedderError as error:
         await embedder.close()
-        raise ConfigError(
-            f'embedding.provider: {error}. Mend that, or set embedding.provider = "builtin".'
-        ) from error
+        raise ConfigError(f'embedding.provider: {error}. Mend that, or set embedding.provider = "builtin".') from error
     return embedder
 
 

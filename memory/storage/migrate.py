@@ -35,9 +35,7 @@ class SchemaError(Exception):
     """The database cannot be brought to this program's schema; says what to do. Nothing was changed."""
 
 
-async def migrate(
-    database: Database, path: Path, clock: Clock, *, backups_days: int = KEPT_DAYS
-) -> Path | None:
+async def migrate(database: Database, path: Path, clock: Clock, *, backups_days: int = KEPT_DAYS) -> Path | None:
     """Upgrade the schema if need be; return the copy that was taken of a database with data in it.
 
     Raises `SchemaError` for a database of a newer program or a failed change.

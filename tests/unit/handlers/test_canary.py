@@ -5,6 +5,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from structlog.testing import capture_logs
 
+from memory.ports import Json, ModelRequest
 from memory.storage.database import Database
 from memory.storage.tables import messages, metadata
 from tests.fakes.embedder import WordEmbedder
@@ -13,7 +14,7 @@ from tests.fakes.model import call
 
 CANARY = "quetzalcoatlus"
 TITLE = "Letter"
-SUMMARY = {
+SUMMARY: Json = {
     "title": "A letter",
     "text": "The person had a letter written.",
     "request": "A letter",
@@ -23,6 +24,10 @@ SUMMARY = {
     "next_steps": "",
     "notes": "",
 }
+
+
+def summarised(request: ModelRequest) -> Json | str:
+    return SUMMARY if request.schema else "Very well."
 
 
 async def tell(opened: House) -> None:
@@ -37,7 +42,7 @@ async def test_p16_a_canary_in_working_output_reaches_no_reader(database: Databa
         async with house(database, tmp_path) as opened:
             await tell(opened)
             loop = len(opened.model.requests)
-            opened.model.always = lambda request: SUMMARY if request.schema else "Very well."
+            opened.model.always = summarised
             await opened.memory.learn()
             await opened.say("/newchat")
             opened.model.script += [call("search_memory", query=f"letter museum {CANARY[:5]}"), "Found."]
@@ -57,7 +62,7 @@ async def test_p16_a_canary_in_working_output_reaches_no_reader(database: Databa
 async def test_while_the_work_is_open_its_text_stands_in_working_rows_only(database: Database, tmp_path: Path) -> None:
     async with house(database, tmp_path) as opened:
         await tell(opened)
-        opened.model.always = lambda request: SUMMARY if request.schema else "Very well."
+        opened.model.always = summarised
         await opened.memory.learn()
         places = await where(database, CANARY)
         assert places == {"messages"}

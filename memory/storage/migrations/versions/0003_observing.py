@@ -21,8 +21,7 @@ def upgrade() -> None:
     _hook_events()
     if op.get_context().dialect.name == "sqlite":
         op.execute(
-            "CREATE VIRTUAL TABLE observation_words USING "
-            "fts5(owner, body, tokenize = 'unicode61 remove_diacritics 0')"
+            "CREATE VIRTUAL TABLE observation_words USING fts5(owner, body, tokenize = 'unicode61 remove_diacritics 0')"
         )
 
 
