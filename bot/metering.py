@@ -1,11 +1,16 @@
 """Puts the meter around a model: prices, the day's budget and the ledger, from the settings."""
 
+from weakref import WeakKeyDictionary
+
 from bot.config import ConfigError, Settings
 from bot.models.metered import MeteredModel
 from bot.models.prices import PricesError, read_prices
 from memory.budget import Budget, BudgetSettings
 from memory.ports import Clock, LanguageModel
 from memory.storage.database import Database
+
+_BUDGETS: WeakKeyDictionary[Database, Budget] = WeakKeyDictionary()
+"""One a database: it remembers today's sums, so whatever is charged has to pass it."""
 
 
 def make_budget(settings: Settings, clock: Clock, database: Database) -> Budget:
@@ -16,7 +21,10 @@ def make_budget(settings: Settings, clock: Clock, database: Database) -> Budget:
         advisor=section.advisor_daily_usd,
         timezone=settings.tenant.timezone,
     )
-    return Budget(database, clock, limits)
+    known = _BUDGETS.get(database)
+    if known is None or known.settings != limits:
+        known = _BUDGETS[database] = Budget(database, clock, limits)
+    return known
 
 
 def meter(settings: Settings, clock: Clock, database: Database, model: LanguageModel) -> MeteredModel:

@@ -1,6 +1,7 @@
 """What may be spent in a day, and what was: asked before each call of a model, charged right after it.
 
-Rule: everything is in SQL, so that limits hold across restarts. A day is a day of the tenant's time zone.
+Rule: everything is in SQL, so that limits hold across restarts; the one process that writes it remembers today's sums,
+for every answer asks for them. A day is a day of the tenant's time zone.
 """
 
 import math
@@ -56,20 +57,38 @@ class Standing:
         return self.limit is not None and self.spent >= self.limit * WARN_AT
 
 
+@dataclass(frozen=True, slots=True)
+class _Whose:
+    """What a sum is of."""
+
+    purposes: tuple[Purpose, ...]
+    user_id: int | None
+    """None: everybody's."""
+
+    def pays(self, account: Account) -> bool:
+        return account.purpose in self.purposes and self.user_id in (None, account.user_id)
+
+
 class Budget:
     """The one place that knows what may still be spent."""
 
     def __init__(self, database: Database, clock: Clock, settings: BudgetSettings) -> None:
         self._database = database
         self._clock = clock
-        self._settings = settings
+        self.settings = settings
         self._zone = ZoneInfo(settings.timezone)
+        self._sums: dict[_Whose, int] = {}
+        """What was spent today, as far as it was asked for."""
+        self._marks: dict[str, Any] | None = None
+        self._day = ""
+        self._changes = 0
+        """What was read before a change is not remembered after it."""
 
     async def may_spend(self, account: Account) -> bool:
         """Whether a call may be made. One that begins below a limit is made, whatever it comes to."""
         if self._limit(account) is not None and (await self.standing(account)).is_spent:
             return False
-        limit = _nano(self._settings.advisor)
+        limit = _nano(self.settings.advisor)
         if account.purpose is not Purpose.ADVISOR or limit is None:
             return True
         return await self._spent((Purpose.ADVISOR,), account.user_id) < limit
@@ -87,12 +106,16 @@ class Budget:
         """Put on the bill what a call came to."""
         async with self._database.write() as connection:
             await spend.add(connection, charges, self._now())
+        self._changes += 1
+        for whose in self._sums:
+            self._sums[whose] += sum(charge.nano_usd or 0 for charge in charges if whose.pays(charge.account))
 
     async def lift(self, key: str) -> None:
         """Let somebody, or the background, spend without a limit until midnight. `key` is that of `key_of`."""
         async with self._database.write() as connection:
             await self._mark(connection, "lifted", key)
             await telemetry.record(connection, BudgetReached(whose=key, step="lifted"), self._now())
+        self._forget_marks()
 
     async def say_once(self, what: Literal["warned", "stopped"], account: Account) -> bool:
         """True for the first time in a day: what is said of a budget is said once."""
@@ -102,6 +125,7 @@ class Budget:
         async with self._database.write() as connection:
             await self._mark(connection, what, key)
             await telemetry.record(connection, BudgetReached(whose=key, step=what), self._now())
+        self._forget_marks()
         return True
 
     def until_midnight(self) -> float:
@@ -118,19 +142,44 @@ class Budget:
 
     def _limit(self, account: Account) -> int | None:
         is_background = account.purpose in BACKGROUND
-        return _nano(self._settings.background if is_background else self._settings.per_user)
+        return _nano(self.settings.background if is_background else self.settings.per_user)
 
     def _midnight(self, days: int = 0) -> datetime:
         now = self._clock.now().astimezone(self._zone) + timedelta(days=days)
         return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
-    async def _spent(self, purposes: Sequence[Purpose], user_id: int | None) -> int:
+    async def _spent(self, purposes: tuple[Purpose, ...], user_id: int | None) -> int:
+        whose = _Whose(purposes, user_id)
+        self._begin_day()
+        if whose in self._sums:
+            return self._sums[whose]
+        before = self._changes
         async with self._database.read() as connection:
-            return await spend.spent(connection, purposes, since=self.day_began(), user_id=user_id)
+            found = await spend.spent(connection, purposes, since=self.day_began(), user_id=user_id)
+        if before == self._changes:
+            self._sums[whose] = found
+        return found
 
     async def _today(self) -> dict[str, Any]:
+        self._begin_day()
+        if self._marks is not None:
+            return self._marks
+        before = self._changes
         async with self._database.read() as connection:
-            return self._of_today(await kept.load(connection, _TODAY))
+            found = self._of_today(await kept.load(connection, _TODAY))
+        if before == self._changes:
+            self._marks = found
+        return found
+
+    def _begin_day(self) -> None:
+        day = f"{self._midnight():%Y-%m-%d}"
+        if day != self._day:
+            self._day, self._marks = day, None
+            self._sums.clear()
+
+    def _forget_marks(self) -> None:
+        self._changes += 1
+        self._marks = None
 
     def _of_today(self, stored: dict[str, Any] | None) -> dict[str, Any]:
         day = f"{self._midnight():%Y-%m-%d}"

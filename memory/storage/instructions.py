@@ -57,13 +57,21 @@ async def in_force(connection: AsyncConnection, subject: str) -> Snapshot | None
     return newest[0] if newest else None
 
 
+_NEWEST = (
+    sa.select(sa.func.max(instructions.c.id))
+    .where(instructions.c.subject.in_(sa.bindparam("subjects", expanding=True)))
+    .group_by(instructions.c.subject)
+)
+# built once: every message asks it
+_STANDING = sa.select(instructions.c.subject, instructions.c.text).where(
+    instructions.c.id.in_(_NEWEST), instructions.c.text != ""
+)
+
+
 async def standing(connection: AsyncConnection, subjects: Collection[str]) -> dict[str, str]:
     """What holds for each subject, in one statement; nothing for those that have none."""
-    newest = sa.select(sa.func.max(instructions.c.id)).where(instructions.c.subject.in_(subjects))
-    query = sa.select(instructions.c.subject, instructions.c.text).where(
-        instructions.c.id.in_(newest.group_by(instructions.c.subject)), instructions.c.text != ""
-    )
-    return {subject: clean(text) for subject, text in (await connection.execute(query)).all()}
+    rows = (await connection.execute(_STANDING, {"subjects": list(subjects)})).all()
+    return {subject: clean(text) for subject, text in rows}
 
 
 async def history(

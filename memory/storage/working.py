@@ -36,9 +36,12 @@ class Idle:
     thread: str
 
 
+# built once: every message asks it
+_LOAD = sa.select(session_states).where(session_states.c.session_id == sa.bindparam("of"))
+
+
 async def load(connection: AsyncConnection, session_id: int) -> SessionState | None:
-    query = sa.select(session_states).where(session_states.c.session_id == session_id)
-    row = (await connection.execute(query)).mappings().first()
+    row = (await connection.execute(_LOAD, {"of": session_id})).mappings().first()
     return SessionState(**row) if row else None
 
 

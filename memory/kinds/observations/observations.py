@@ -48,6 +48,18 @@ class ScopeChange:
     observation: Observation
 
 
+# built once: every answer asks it
+_ASKS = (
+    sa.select(observations.c.id)
+    .where(
+        observations.c.user_id == sa.bindparam("me"),
+        observations.c.rival_id.is_not(None),
+        observations.c.asked_at.is_(None),
+    )
+    .limit(1)
+)
+
+
 class Observations(Reading):
     """The facade: `memory.observations`."""
 
@@ -239,6 +251,8 @@ class Observations(Reading):
     async def questions(self, audience: Audience) -> Sequence[Question]:
         """What is to be asked of this person here, oldest first; only of what they themselves said."""
         async with self._database.read() as connection:
+            if (await connection.execute(_ASKS, {"me": audience.user_id})).first() is None:
+                return ()
             mine = (
                 observations.c.rival_id.is_not(None),
                 observations.c.asked_at.is_(None),
