@@ -119,7 +119,9 @@ async def edit(rig: MatrixRig, who: str, ref: str, text: str) -> None:
 async def test_p43_an_edit_names_its_message_and_its_thread(rig: MatrixRig) -> None:
     await listening(rig)
     root = await rig.server.say(rig.room, rig.ada, "root")
-    ref = await rig.server.say(rig.room, rig.ada, "that", **{"m.relates_to": {"rel_type": "m.thread", "event_id": root}})
+    ref = await rig.server.say(
+        rig.room, rig.ada, "that", **{"m.relates_to": {"rel_type": "m.thread", "event_id": root}}
+    )
     await edit(rig, rig.ada, ref, "the")
     incoming = await last(rig, 3)
     assert (incoming.is_edit, incoming.ref, incoming.text, incoming.place.thread) == (True, ref, "the", root)
