@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
-_MANY = 8192
+_MANY = 2048
 """Vectors that are compared exactly; of more, this many of the likeliest are."""
 _FEW = 30
 """So many vectors count as much as no knowledge of what they have in common."""

@@ -47,13 +47,27 @@ class _Kept:
     @asynccontextmanager
     async def borrow(self) -> AsyncGenerator[AsyncConnection, None]:
         async with self._free:
-            connection = self._idle.pop() if self._idle else await self._engine.connect()
+            connection = self._idle.pop() if self._idle else await self._connect()
             try:
                 yield connection
             except BaseException:
                 await connection.close()
                 raise
             self._idle.append(connection)
+
+    async def _connect(self) -> AsyncConnection:
+        """Open one. Whoever is cancelled meanwhile leaves it to the next: half open it would be lost to the pool."""
+        opening = asyncio.ensure_future(self._open())
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            await asyncio.wait([opening])  # a matter of milliseconds
+            if opening.exception() is None:
+                self._idle.append(opening.result())
+            raise
+
+    async def _open(self) -> AsyncConnection:
+        return await self._engine.connect()
 
     async def close(self) -> None:
         while self._idle:

@@ -1,6 +1,7 @@
 """Reads side by side, writes one at a time."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 import sqlalchemy as sa
@@ -86,3 +87,13 @@ async def test_a_kept_connection_sees_what_was_written_since(database: Database)
             assert len((await connection.execute(sa.select(kept_values))).all()) == number
         async with database.write() as connection:
             await connection.execute(kept_values.insert().values(key=str(number), value=0, updated_at=0))
+
+
+async def test_a_search_that_is_given_up_while_it_connects_loses_no_connection(database: Database) -> None:
+    """A slow machine and a short patience must not use up the pool."""
+    for _ in range(20):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0), database.search() as connection:
+                await connection.execute(sa.text("SELECT 1"))
+    async with database.search() as connection:
+        assert (await connection.execute(sa.text("SELECT 1"))).scalar_one() == 1
