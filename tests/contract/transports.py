@@ -31,7 +31,7 @@ from tests.fakes.homeserver.views import body_now, messages
 T = TypeVar("T")
 
 
-async def until(look: Callable[[], T], seconds: float = 5.0) -> T:
+async def until(look: Callable[[], T], seconds: float = 20.0) -> T:
     """Wait until there is something to see, and return it."""
     async with asyncio.timeout(seconds):
         while not (found := look()):  # noqa: ASYNC110 - what is looked at has no event
