@@ -6,7 +6,7 @@ Rule: an answer never waits for it. What does not work is named by `health` and 
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 import structlog
@@ -135,8 +135,12 @@ class Memory:
         try:
             return await self._recaller.recall(audience, session_id, text)
         except Exception as error:  # noqa: BLE001 - an answer without memory is better than none
-            log.error("recall.failed", error=type(error).__name__)  # noqa: TRY400 - a traceback could hold words
-            return Recall(degraded=("store",), trace={"error": type(error).__name__})
+            # the arms of a recall fail as a group, whose first member says why
+            cause = (
+                cast("ExceptionGroup[Exception]", error).exceptions[0] if isinstance(error, ExceptionGroup) else error
+            )
+            log.error("recall.failed", error=type(cause).__name__)  # noqa: TRY400 - a traceback could hold words
+            return Recall(degraded=("store",), trace={"error": type(cause).__name__})
 
     async def is_near(self, text: str, other: str) -> bool:
         """Whether a text is near in meaning to another, by the embedder's own floor. Never raises."""

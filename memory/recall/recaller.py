@@ -99,12 +99,12 @@ class Recaller:
             arms_by=now + self._settings.recall_seconds * _ARMS_SHARE,
             all_by=now + self._settings.recall_seconds,
         )
-        cosines, words, said, facts = await asyncio.gather(  # what takes longest begins first
-            self._meaning(search, audience, text),
-            self._words(search, audience, text),
-            self._said(search, audience, text),
-            self._all_facts(search, audience),
-        )
+        async with asyncio.TaskGroup() as arms:  # none outlives another's failure: it would hold a connection
+            meaning = arms.create_task(self._meaning(search, audience, text))  # what takes longest begins first
+            by_words = arms.create_task(self._words(search, audience, text))
+            in_log = arms.create_task(self._said(search, audience, text))
+            kept = arms.create_task(self._all_facts(search, audience))
+        cosines, words, said, facts = meaning.result(), by_words.result(), in_log.result(), kept.result()
         ranked = await self._ranked(search, audience, said)
         candidates = rank(
             [] if ranked is None else ranked.sessions(_CANDIDATES, without=session_id, lines=LINES, floor=self.floor),

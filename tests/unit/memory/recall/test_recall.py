@@ -99,6 +99,23 @@ async def test_a_vector_whose_owner_is_not_the_rows_is_not_believed(world: World
     assert await _recalled(world, ben, "canary sings") == []
 
 
+async def test_a_part_that_breaks_unforeseen_takes_the_others_down_with_it(world: World) -> None:
+    """What goes on by itself after the answer would hold a connection that nobody gives back."""
+
+    class Broken(ExactIndex):
+        async def query(self, owners: Sequence[str], vector: Vector, limit: int) -> list[VectorHit]:
+            raise ZeroDivisionError(f"{owners} {vector.shape} {limit}")
+
+    ada = await world.person("ada")
+    await _learned(world, ada, "The canary sings in Lisbon.")
+    world.vectors = Broken()
+    await world.reborn().open()
+    before = asyncio.all_tasks()
+    found = await world.memory.recall(ada, 0, "Where does the canary sing?")
+    assert (found.degraded, found.trace) == (("store",), {"error": "ZeroDivisionError"})
+    assert asyncio.all_tasks() == before
+
+
 async def test_r3_without_the_embedder_words_find_it(world: World) -> None:
     ada = await world.person("ada")
     (session,) = await _learned(world, ada, "Wir haben zwei Schlösser bei Heidelberg besucht.")
