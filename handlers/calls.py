@@ -14,9 +14,6 @@ from memory.ports import Json, Tier, ToolCall, ToolSpec
 
 log = structlog.get_logger(__name__)
 
-TAP_DAYS = 7
-"""As long as buttons live: a call that waits longer for its tap has expired."""
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

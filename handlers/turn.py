@@ -93,9 +93,7 @@ class Turn:
             return
         async with self._running.turn(request.incoming.place) as stop:
             recall, message = await asyncio.gather(self._recall(request, request.incoming.text), self._record(request))
-            told = await self._spending.refuse(request, message.id, is_new=True)
-            made = self._answer(request, message, recall, stop) if told is None else _all(told)
-            async with aclosing(made) as reply:
+            async with aclosing(self._reply(request, message, recall, stop, is_new=True)) as reply:
                 async for event in reply:
                     yield event
 
@@ -105,11 +103,22 @@ class Turn:
         request = replace(request, incoming=replace(request.incoming, origin=message.origin))
         async with self._running.turn(request.incoming.place) as stop:
             recall = await self._recall(request, message.text)
-            told = await self._spending.refuse(request, message.id, is_new=False)
-            made = self._answer(request, message, recall, stop) if told is None else _all(told)
-            async with aclosing(made) as reply:
+            async with aclosing(self._reply(request, message, recall, stop, is_new=False)) as reply:
                 async for event in reply:
                     yield event
+
+    async def _reply(
+        self, request: Request, message: Message, recall: Recall, stop: asyncio.Event, *, is_new: bool
+    ) -> Reply:
+        """The answer, or why there is none now."""
+        told = await self._spending.refuse(request, message.id, is_new=is_new)
+        if told is not None:
+            for event in told:
+                yield event
+            return
+        async with aclosing(self._answer(request, message, recall, stop)) as answer:
+            async for event in answer:
+                yield event
 
     async def _recall(self, request: Request, text: str) -> Recall:
         return await self._memory.recall(request.audience, request.session.id, text)
@@ -346,8 +355,3 @@ def _trace(answer: Answer) -> dict[str, Any]:
         figures = {"kind": choice.kind, "tier": choice.tier, "confidence": round(choice.confidence, 2)}
         trace["routing"] = {**figures, "reason": choice.reason}
     return trace
-
-
-async def _all(events: Sequence[Event]) -> Reply:
-    for event in events:
-        yield event

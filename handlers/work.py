@@ -221,5 +221,4 @@ def _shown(card: Card) -> Shown:
     record = card.record
     assert record is not None
     assert record.blocks is not None
-    data = record.blocks[0]
-    return Shown(record.text, data[KIND], {key: value for key, value in data.items() if key != KIND})
+    return working.shown_of(record.text, record.blocks)

@@ -28,12 +28,10 @@ from memory.scope import Audience, seen_by, sensitive_key
 from memory.storage import compactions, erasure, kept, lexical, making, working
 from memory.storage.backups import KEPT_DAYS, backups_of
 from memory.storage.database import Database
+from memory.storage.sessions import UNSWEPT
 from memory.storage.tables import facts, kept_values, sessions, summaries
 from memory.storage.vectors import OfKind
 from memory.types import Recall, Receipt
-
-UNSWEPT = "memory.unswept"
-"""kept_values: the owners whose vectors are still to be cleared after a forget."""
 
 WIPED = "–"
 """What stands in a chat for a message of open work that went with the words in it and cannot be deleted any more."""
@@ -378,11 +376,7 @@ class Forgetting:
         await self._mark_unswept(connection, owners)
 
     async def _mark_unswept(self, connection: AsyncConnection, owners: Sequence[str]) -> None:
-        both = sorted({*await reach.unswept(connection), *owners})
-        row = self._database.insert(kept_values).values(key=UNSWEPT, value=both, updated_at=self._now())
-        await connection.execute(
-            row.on_conflict_do_update(index_elements=["key"], set_={"value": both, "updated_at": self._now()})
-        )
+        await kept.put(connection, UNSWEPT, sorted({*await reach.unswept(connection), *owners}), self._now())
 
     async def _swept(self, owners: Iterable[str]) -> None:
         done = set(owners)

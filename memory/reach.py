@@ -11,9 +11,9 @@ from memory.kinds.observations.observation import Observation
 from memory.kinds.summaries import store as summary_store
 from memory.language.telling import Forgotten, Line, Log, Telling, is_told, redactions, tell
 from memory.scope import Audience, number_of, own_key, seen_by
-from memory.storage import instructions, reminders
+from memory.storage import instructions, kept, reminders
 from memory.storage.sessions import UNSWEPT
-from memory.storage.tables import facts, kept_values, messages, observations, sessions, summaries
+from memory.storage.tables import facts, messages, observations, sessions, summaries
 
 
 async def with_history(connection: AsyncConnection, audience: Audience, fact_ids: Sequence[int]) -> list[sa.RowMapping]:
@@ -78,8 +78,8 @@ async def count_redacted(connection: AsyncConnection, message_ids: set[int]) -> 
 
 
 async def unswept(connection: AsyncConnection) -> list[str]:
-    query = sa.select(kept_values.c.value).where(kept_values.c.key == UNSWEPT)
-    return list((await connection.execute(query)).scalar_one_or_none() or [])
+    found: list[str] | None = await kept.load(connection, UNSWEPT)
+    return found or []
 
 
 def decide(

@@ -14,6 +14,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from bot.embedders.rows import refuse_blank
 from memory.ports import EmbedderError, Vector
 
 log = structlog.get_logger(__name__)
@@ -57,8 +58,7 @@ class UseEmbedder:
         return (await self.embed_documents([text]))[0]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        if not all(text.strip() for text in texts):
-            raise ValueError("blank text has no meaning to embed: leave it out")
+        refuse_blank(texts)
         vectors: list[Vector] = []
         for start in range(0, len(texts), _BATCH):  # one job a batch: a question gets in between
             vectors.extend(await self._run([text[:_LONGEST] for text in texts[start : start + _BATCH]]))

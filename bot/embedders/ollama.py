@@ -17,6 +17,7 @@ import pydantic
 import structlog
 
 from bot.embedders.calibration import PROBE, calibrate_floor
+from bot.embedders.rows import refuse_blank, unit_rows
 from memory.ports import EmbedderError, Vector
 
 log = structlog.get_logger(__name__)
@@ -100,12 +101,12 @@ class OllamaEmbedder:
             log.info("embedder.opened", name=self.name, dimension=self._dimension, floor=self._floor)
 
     async def embed_query(self, text: str) -> Vector:
-        _refuse_blank([text])
+        refuse_blank([text])
         await self.open()
         return (await self._embed([self._query_prefix + text]))[0]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        _refuse_blank(texts)
+        refuse_blank(texts)
         if texts:
             await self.open()
         vectors: list[Vector] = []
@@ -135,8 +136,8 @@ class OllamaEmbedder:
         if len(rows) != expected or len({len(row) for row in rows}) != 1:
             raise EmbedderError(f"{self._model} returned {len(rows)} vectors for {expected} texts")
         matrix = np.asarray(rows, dtype=np.float32)
-        norms = np.linalg.norm(matrix, axis=1, keepdims=True)
-        if not (np.isfinite(norms).all() and norms.all()):
+        units = unit_rows(matrix)
+        if units is None:
             raise EmbedderError(f"{self._model} returned a vector without direction")
         found = matrix.shape[1]
         if self._dimension not in (None, found):
@@ -145,12 +146,7 @@ class OllamaEmbedder:
                 "set embedding.dimension to match, or restart if the model was replaced"
             )
         self._dimension = found
-        return list(matrix / norms)
-
-
-def _refuse_blank(texts: Sequence[str]) -> None:
-    if not all(text.strip() for text in texts):
-        raise ValueError("blank text has no meaning to embed: leave it out")
+        return units
 
 
 def _explain(model: str, error: ollama.ResponseError) -> str:

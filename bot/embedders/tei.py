@@ -14,6 +14,7 @@ import numpy as np
 import structlog
 
 from bot.embedders.calibration import PROBE, calibrate_floor
+from bot.embedders.rows import refuse_blank, unit_rows
 from memory.ports import EmbedderError, Vector
 
 log = structlog.get_logger(__name__)
@@ -88,12 +89,12 @@ class TeiEmbedder:
             log.info("embedder.opened", name=self.name, dimension=self._dimension, floor=self._floor)
 
     async def embed_query(self, text: str) -> Vector:
-        _refuse_blank([text])
+        refuse_blank([text])
         await self.open()
         return (await self._embed([self._query_prefix + text]))[0]
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        _refuse_blank(texts)
+        refuse_blank(texts)
         if not texts:
             return []
         await self.open()
@@ -150,23 +151,18 @@ class TeiEmbedder:
             raise EmbedderError(f"{self._model}: the TEI server returned no vectors") from error
         if matrix.ndim != 2 or len(matrix) != expected:  # noqa: PLR2004 - a row a text
             raise EmbedderError(f"{self._model}: the TEI server returned {matrix.shape} for {expected} texts")
-        norms = np.linalg.norm(matrix, axis=1, keepdims=True)
-        if not (np.isfinite(norms).all() and norms.all()):
+        units = unit_rows(matrix)
+        if units is None:
             raise EmbedderError(f"{self._model}: the TEI server returned a vector without direction")
         found = matrix.shape[1]
         if self._dimension not in (None, found):
             raise EmbedderError(f"{self._model} has {found} dimensions now, not {self._dimension}: restart Merk")
         self._dimension = found
-        return list(matrix / norms)
+        return units
 
 
 class _TooLargeError(Exception):
     """The server takes fewer texts at a time."""
-
-
-def _refuse_blank(texts: Sequence[str]) -> None:
-    if not all(text.strip() for text in texts):
-        raise ValueError("blank text has no meaning to embed: leave it out")
 
 
 def _explain(response: httpx.Response) -> str:

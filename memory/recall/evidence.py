@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.language.text import has_words, one_line, sentences, without_marks
 from memory.ports import Embedder, EmbedderError
 from memory.recall.question import Question
-from memory.recall.shelf import Codes, Ints, Shelf
+from memory.recall.shelf import NO_CODES, Codes, Ints, Shelf
 from memory.storage import message_vectors, message_words
 from memory.storage.database import Database
 from memory.storage.message_vectors import Waiting
@@ -169,7 +169,7 @@ class Evidence:
             rows = await message_words.columns(connection, owner, last)
             codes = await self._codes(connection, owner, int(held.codes.of.max(initial=0)))
             if now == Changes(then.words + len(rows), then.vectors + len(codes)):  # only added at the end
-                return Shelf.of(np.concatenate([held.rows, rows]), _both(held.codes, codes))
+                return Shelf.of(np.concatenate([held.rows, rows]), Codes.joined([held.codes, codes]))
         rows = await message_words.columns(connection, owner, 0)
         return Shelf.of(rows, await self._codes(connection, owner, 0))
 
@@ -177,35 +177,15 @@ class Evidence:
         try:
             name, dimension = self.name, self._embedder.dimension
         except EmbedderError:
-            return Codes(np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros((0, 0), np.int8))
+            return NO_CODES
         return Codes(*await message_vectors.of_owner(connection, owner, name, after, dimension))
-
-
-def _both(held: Codes, more: Codes) -> Codes:
-    if not len(held) or not len(more):
-        return more if len(more) else held
-    return Codes(
-        np.concatenate([held.of, more.of]),
-        np.concatenate([held.scales, more.scales]),
-        np.concatenate([held.numbers, more.numbers]),
-    )
 
 
 def _joined(shelves: Sequence[Shelf]) -> Shelf:
     """Several owners' as one."""
-    codes = [shelf.codes for shelf in shelves if len(shelf.codes)]
-    together = (
-        Codes(
-            np.concatenate([each.of for each in codes]),
-            np.concatenate([each.scales for each in codes]),
-            np.concatenate([each.numbers for each in codes]),
-        )
-        if codes
-        else shelves[0].codes
-    )
-    if codes:
-        order = np.argsort(together.of, kind="stable")
-        together = Codes(together.of[order], together.scales[order], together.numbers[order])
+    codes = Codes.joined([shelf.codes for shelf in shelves])
+    order = np.argsort(codes.of, kind="stable")
+    together = Codes(codes.of[order], codes.scales[order], codes.numbers[order])
     return Shelf.of(np.concatenate([shelf.rows for shelf in shelves]), together)
 
 

@@ -3,6 +3,7 @@
 Rule: no text is here, only figures; a shelf is derived from SQL and may be dropped at any time.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -31,6 +32,18 @@ class Codes:
 
     def __len__(self) -> int:
         return len(self.of)
+
+    @classmethod
+    def joined(cls, several: "Sequence[Codes]") -> "Codes":
+        """One after the other; one alone stays itself, with what was computed of it."""
+        held = [each for each in several if len(each)]
+        if len(held) < 2:  # noqa: PLR2004 - there is nothing to join
+            return held[0] if held else NO_CODES
+        return cls(
+            np.concatenate([each.of for each in held]),
+            np.concatenate([each.scales for each in held]),
+            np.concatenate([each.numbers for each in held]),
+        )
 
     @cached_property
     def signs(self) -> NDArray[np.uint64]:

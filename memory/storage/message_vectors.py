@@ -74,12 +74,6 @@ async def put(connection: AsyncConnection, model: str, made: Sequence[tuple[Wait
     await connection.execute(evidence.update().where(done).values(indexed_as=model))
 
 
-async def drop_others(connection: AsyncConnection, model: str) -> int:
-    """Remove the vectors of other embedders; return how many there were."""
-    gone = await connection.execute(message_vectors.delete().where(message_vectors.c.model != model))
-    return gone.rowcount
-
-
 _OF_OWNER = (
     sa.select(message_vectors.c.message_id, message_vectors.c.vector)
     .where(

@@ -10,7 +10,7 @@ from memory.storage.tables import chat_members, chats, facts, messages, observat
 from memory.types import Audience, Session
 
 UNSWEPT = "memory.unswept"
-"""kept_values: the owners whose vectors are still to be cleared. `memory.forgetting` does it, under the same key."""
+"""kept_values: the owners whose vectors are still to be cleared. `memory.forgetting` does it."""
 
 
 async def chat_id(connection: AsyncConnection, transport: str, external_id: str) -> int | None:

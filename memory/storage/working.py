@@ -63,7 +63,7 @@ async def shown(connection: AsyncConnection, session_id: int, *, limit: int = 10
         .order_by(messages.c.id.desc())
         .limit(limit)
     )
-    return [_shown(text, blocks) for text, blocks in (await connection.execute(query)).all()]
+    return [shown_of(text, blocks) for text, blocks in (await connection.execute(query)).all()]
 
 
 async def count(connection: AsyncConnection, session_id: int) -> int:
@@ -151,6 +151,7 @@ def _working(session_id: int) -> sa.ColumnElement[bool]:
     return sa.and_(messages.c.session_id == session_id, messages.c.is_ephemeral, messages.c.tool.is_not(None))
 
 
-def _shown(text: str, blocks: list[dict[str, Any]]) -> Shown:
+def shown_of(text: str, blocks: list[dict[str, Any]]) -> Shown:
+    """What a working row's text and blocks say."""
     data = blocks[0]
     return Shown(text, data["kind"], {key: value for key, value in data.items() if key != "kind"})

@@ -3,7 +3,6 @@
 Rule: what is stored went through `kept`: cleaned, without secrets, of bounded length; its hash is that of its content.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,8 +14,7 @@ from memory.scope import Scope
 from memory.secrets import redact_secrets
 
 MARK_OF = "[o{id}]"
-"""How an answer cites an observation. Made and taken out by this module alone: `mark`, `CITED`."""
-CITED = re.compile(r"[ \t]?\[o(\d{1,18})\]")
+"""How an answer cites an observation; `handlers.citing` takes it out before anybody sees it."""
 
 _TITLE, _NARRATIVE, _FACT, _CONCEPT, _SLOT = 80, 600, 240, 60, 80  # characters
 _MOST_FACTS, _MOST_CONCEPTS = 8, 12
@@ -150,16 +148,6 @@ class Observation:
 
 def mark(observation_id: int) -> str:
     return MARK_OF.format(id=observation_id)
-
-
-def cited_in(text: str) -> list[int]:
-    """The observations that an answer says it used, in order."""
-    return list(dict.fromkeys(int(each) for each in CITED.findall(text)))
-
-
-def without_citations(text: str) -> str:
-    """The answer as a person reads it."""
-    return CITED.sub("", text)
 
 
 def kept(content: Content) -> Content:

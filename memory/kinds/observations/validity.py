@@ -97,7 +97,7 @@ _FOR = re.compile(
     re.IGNORECASE,
 )
 _PASSING = re.compile(rf"(?<!\w)(?:{_DAY_WORD})(?!\w)", re.IGNORECASE)
-_FRIDAY, _SATURDAY, _WEEK = 4, 5, 7
+_SATURDAY, _WEEK = 5, 7
 _DECEMBER = 12
 _CENTURY = 2000
 
