@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes.bot_api import BotApi
+from tests.fakes.disk import files_under
 from tests.fakes.messages_api import MessagesApi
 
 ROOT = Path(__file__).parents[2]
@@ -83,7 +84,7 @@ class Merk:
     def files_with(self, words: str) -> list[str]:
         """The files of the data directory that hold these words, byte for byte."""
         needle = words.encode()
-        return [str(path) for path in self.data_dir.rglob("*") if path.is_file() and needle in path.read_bytes()]
+        return [str(path) for path, content in files_under(self.data_dir) if needle in content]
 
     async def run(self, command: str, *arguments: str) -> tuple[int, str]:
         """Run another command beside it: exit code and output."""

@@ -19,6 +19,7 @@ from memory.storage.backups import KEPT, backups_of, remove_old_backups
 from memory.storage.database import Database
 from memory.storage.migrate import HEAD
 from tests.fakes.clock import FrozenClock
+from tests.fakes.disk import files_under
 from tests.unit.memory.world import World
 
 WRITE = """
@@ -68,9 +69,9 @@ def told(database: Path) -> list[str]:
 def every_byte(folder: Path) -> dict[str, bytes]:
     """What is in a directory, but for SQLite's own shared memory."""
     return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.endswith("-shm")
+        str(path.relative_to(folder)): content
+        for path, content in files_under(folder)
+        if not path.name.endswith("-shm")
     }
 
 

@@ -15,6 +15,7 @@ from memory.storage.database import Database
 from memory.storage.tables import metadata
 from memory.types import Fact, MemorySettings, Message, Origin, Role, Session, Utterance
 from tests.fakes.clock import FrozenClock
+from tests.fakes.disk import files_under
 from tests.fakes.embedder import WordEmbedder
 from tests.fakes.index import ExactIndex
 from tests.fakes.model import ScriptedModel
@@ -141,4 +142,4 @@ class World:
 
     def bytes_on_disk(self) -> bytes:
         """The content of every file of the data directory, write-ahead log included."""
-        return b"\0".join(path.read_bytes() for path in sorted(self.data_dir.rglob("*")) if path.is_file())
+        return b"\0".join(content for _, content in files_under(self.data_dir))

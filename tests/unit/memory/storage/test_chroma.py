@@ -17,6 +17,7 @@ from memory.ports import Vector, VectorRow
 from memory.storage import chroma_files
 from memory.storage.chroma import ChromaIndex, IndexUnavailable
 from memory.storage.chroma_shards import shard_of
+from tests.fakes.disk import files_under
 
 DIMENSION = 32
 ANNA = "telegram:4201|private"
@@ -49,9 +50,8 @@ def rows(owner: str, seeds: range) -> list[VectorRow]:
 
 
 def files_of(directory: Path) -> Iterator[tuple[str, bytes]]:
-    for path in sorted(directory.rglob("*")):
-        if path.is_file():
-            yield str(path.relative_to(directory)), path.read_bytes()
+    for path, content in files_under(directory):
+        yield str(path.relative_to(directory)), content
 
 
 def where_is_text(directory: Path, text: str) -> list[str]:
