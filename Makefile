@@ -21,7 +21,7 @@ init: .venv/.runtime ## set up Telegram and a model, step by step
 	@$(BIN)/merk init
 
 test: .venv/.dev ## run every test that Python packages alone can run
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 check: .venv/.dev ## lint, types, architecture, spelling
 	$(BIN)/ruff format --check .

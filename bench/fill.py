@@ -18,12 +18,12 @@ import sqlalchemy as sa
 from memory.kinds.summaries.indexing import rebuild_words
 from memory.kinds.summaries.store import with_views
 from memory.ports import Embedder, Vector, VectorRow
-from memory.storage import message_vectors, message_words
-from memory.storage.chroma_shards import Shards, shard_of
 from memory.storage.database import Database
+from memory.storage.index import message_vectors, message_words
+from memory.storage.index.chroma_shards import Shards, shard_of
+from memory.storage.index.vectors import Indexed
 from memory.storage.tables import chats, evidence, facts, identities, learning, messages, sessions, summaries, users
 from memory.storage.tables import message_vectors as vector_rows
-from memory.storage.vectors import Indexed
 
 HOW = (
     "half of the messages are the measured person's, half nine other people's; "

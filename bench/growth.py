@@ -24,8 +24,8 @@ from memory.instants import SystemClock
 from memory.ports import Vector
 from memory.recall.evidence import Evidence
 from memory.recall.finder import Finder
-from memory.storage import message_vectors, message_words
 from memory.storage.database import Database
+from memory.storage.index import message_vectors, message_words
 from memory.storage.migrate import migrate
 from memory.storage.tables import chats, evidence, messages, sessions, users
 

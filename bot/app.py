@@ -12,19 +12,21 @@ import structlog
 
 from bot import pulse
 from bot.config import Settings
-from bot.digest import Digests
 from bot.errors import CommandError
-from bot.idle_work import close_idle_work
+from bot.jobs.digest import Digests
+from bot.jobs.idle_work import close_idle_work
+from bot.jobs.ringing import Ringing
+from bot.jobs.watch import Watch
 from bot.metering import make_budget, meter
 from bot.providers import Chosen
-from bot.ringing import Ringing
 from bot.schedule import Schedule
 from bot.transports.base import Fault, SendError, Transport
 from bot.transports.delivery import Delivery
 from bot.transports.intake import Intake
 from bot.transports.limiter import Limiter
-from bot.watch import Watch
 from handlers.access import Policy
+from handlers.answering.past import Past
+from handlers.answering.spending import Pace, Spending
 from handlers.buttons import approvals, buttons
 from handlers.buttons.answers import offer
 from handlers.commands import awaited, commands
@@ -32,24 +34,22 @@ from handlers.commands.dashboard import Dashboard
 from handlers.dispatcher import Dispatcher
 from handlers.edits import edited, taken_back
 from handlers.locales import phrases
-from handlers.own_events import OwnEvents
-from handlers.past import Past
-from handlers.reminders import Reminders
+from handlers.remembering.own_events import OwnEvents
+from handlers.reminding.reminders import Reminders
 from handlers.running import Running
-from handlers.spending import Pace, Spending
 from handlers.tools import tools
 from handlers.turn import Turn, TurnSettings
 from handlers.types import Command, Place
-from handlers.work import Works
-from handlers.writer import Writer
+from handlers.work.works import Works
+from handlers.work.writer import Writer
 from memory.instants import SystemClock, to_ms
 from memory.memory import Memory
 from memory.ports import Clock, Embedder
 from memory.retention import Ages
 from memory.scope import group_key
 from memory.storage import confirmations, reminders, telemetry, tokens
-from memory.storage.chroma import ChromaIndex
 from memory.storage.database import Database
+from memory.storage.index.chroma import ChromaIndex
 from memory.storage.migrate import SchemaError, migrate
 from memory.types import MemorySettings
 

@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import structlog
 import typer
@@ -90,7 +90,7 @@ def init(config: Config = None) -> None:
     """Set Merk up, step by step."""
     from rich.console import Console  # noqa: PLC0415
 
-    from bot.setup import default_target, set_up  # noqa: PLC0415
+    from bot.admin.setup import default_target, set_up  # noqa: PLC0415
 
     set_up(config or default_target(), Console())
 
@@ -125,7 +125,7 @@ def doctor(
 @app.command()
 def approve(code: str, config: Config = None) -> None:
     """Let in the stranger who was given this code; Merk may be running."""
-    from bot import keeping  # noqa: PLC0415
+    from bot.admin import keeping  # noqa: PLC0415
 
     user = asyncio.run(keeping.approve(load(config), code))
     typer.echo(f"{user.name} may talk to Merk now.")
@@ -139,7 +139,7 @@ def grant(
     config: Config = None,
 ) -> None:
     """Let a person do more than their role allows; Merk may be running."""
-    from bot import granting  # noqa: PLC0415
+    from bot.admin import granting  # noqa: PLC0415
 
     typer.echo(asyncio.run(granting.grant(load(config), person, name, revoke=revoke)))
 
@@ -147,7 +147,7 @@ def grant(
 @app.command()
 def backup(file: Path, config: Config = None) -> None:
     """Write everything into one file; Merk may be running."""
-    from bot.backup import back_up  # noqa: PLC0415
+    from bot.admin.backup import back_up  # noqa: PLC0415
 
     back_up(load(config).tenant.data_dir / "merk.db", file, SystemClock())
     typer.echo(f"Written to {file}.")
@@ -156,7 +156,7 @@ def backup(file: Path, config: Config = None) -> None:
 @app.command("restore")
 def restore_(file: Path, config: Config = None) -> None:
     """Put a backup in the place of the data; Merk must be stopped."""
-    from bot.backup import restore  # noqa: PLC0415
+    from bot.admin.backup import restore  # noqa: PLC0415
 
     data_dir = load(config).tenant.data_dir
     with own(data_dir, "restore"):
@@ -171,7 +171,7 @@ def reindex(config: Config = None) -> None:
     from rich.console import Console  # noqa: PLC0415
     from rich.progress import Progress  # noqa: PLC0415
 
-    from bot import keeping  # noqa: PLC0415
+    from bot.admin import keeping  # noqa: PLC0415
 
     settings = load(config)
     with Progress(console=Console(stderr=True), transient=True) as bar:
@@ -189,7 +189,7 @@ def recall(
     config: Config = None,
 ) -> None:
     """Show what memory would find for a question in a private chat; Merk may be running."""
-    from bot import recalling  # noqa: PLC0415
+    from bot.admin import recalling  # noqa: PLC0415
 
     typer.echo(asyncio.run(recalling.recall(load(config), user, question, explain=explain)))
 
@@ -201,7 +201,7 @@ def export(
     config: Config = None,
 ) -> None:
     """Hand over everything of one person, as JSON and Markdown; Merk may be running."""
-    from bot import keeping  # noqa: PLC0415
+    from bot.admin import keeping  # noqa: PLC0415
 
     for written in asyncio.run(keeping.export(load(config), user, to)):
         typer.echo(str(written))
@@ -215,7 +215,7 @@ def erase(
     config: Config = None,
 ) -> None:
     """Erase for good, and print the receipt; Merk must be stopped."""
-    from bot import keeping  # noqa: PLC0415
+    from bot.admin import keeping  # noqa: PLC0415
 
     if (user is None) == (not history):
         raise typer.BadParameter("name either --user or --history")
@@ -240,7 +240,7 @@ def retention(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count; Merk may be running.")] = False,
 ) -> None:
     """Delete what is too old, as Merk does by itself once a day; Merk must be stopped."""
-    from bot import keeping  # noqa: PLC0415
+    from bot.admin import keeping  # noqa: PLC0415
 
     counts = asyncio.run(keeping.retain(load(config), dry_run=dry_run))
     width = max(len(name) for name, _ in counts.lines)
@@ -261,7 +261,7 @@ def create(
     config: Config = None,
 ) -> None:
     """Make a token and show it, for the only time."""
-    from bot import tokens  # noqa: PLC0415
+    from bot.admin import tokens  # noqa: PLC0415
 
     made = asyncio.run(tokens.create(load(config), grant, name, days))
     typer.echo(made.token)
@@ -271,7 +271,7 @@ def create(
 @token.command("list")
 def list_(config: Config = None) -> None:
     """Show which tokens there are, and what they may."""
-    from bot import tokens  # noqa: PLC0415
+    from bot.admin import tokens  # noqa: PLC0415
 
     for line in asyncio.run(tokens.listed(load(config))):
         typer.echo(line)
@@ -282,7 +282,7 @@ def revoke(
     number: Annotated[int, typer.Argument(help="As `merk token list` shows it.")], config: Config = None
 ) -> None:
     """Take a token back."""
-    from bot import tokens  # noqa: PLC0415
+    from bot.admin import tokens  # noqa: PLC0415
 
     asyncio.run(tokens.revoke(load(config), number))
     typer.echo(f"Token {number} opens nothing any more.")
@@ -304,7 +304,7 @@ def purge(
     config: Config = None,
 ) -> None:
     """Delete what one version of the extractor noticed, should it have been wrong; Merk must be stopped."""
-    from bot import purging  # noqa: PLC0415
+    from bot.admin import purging  # noqa: PLC0415
 
     count = asyncio.run(purging.purge(load(config), prompt_version, lambda asked: yes or _agrees(asked)))
     typer.echo(f"{count} observations deleted.")
@@ -379,13 +379,15 @@ def growth(
 
 @bench.command()
 def kill(
-    count: Annotated[int, typer.Option(help="How often to kill.")] = 200,
+    count: Annotated[int, typer.Option("--count", "--kills", help="How often to kill.")] = 200,
     seed: Annotated[int, typer.Option(help="Which random points.")] = 20261130,
-    as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/kill.json.")] = False,
+    network: Annotated[Literal["telegram", "matrix"], typer.Option(help="Where people talk.")] = "telegram",
+    as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/kill*.json.")] = False,
 ) -> None:
     """Kill a running conversation at random points and count what was lost or answered twice."""
     measured = _benchmark("kill")
-    _tell("kill", measured, asyncio.run(measured.measure(count, seed)), as_json=as_json)
+    name = "kill" if network == "telegram" else f"kill-{network}"
+    _tell(name, measured, asyncio.run(measured.measure(network, count, seed)), as_json=as_json)
 
 
 @bench.command()

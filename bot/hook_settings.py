@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, cast
 from pydantic import BaseModel, ConfigDict, SecretStr, field_validator
 
 OWN = "merk"
-"""Merk's own writes are noted under it (handlers.own_events, which is not imported here: every command reads this)."""
+"""Merk's own writes are noted under it (handlers.remembering.own_events; not imported, as every command reads this)."""
 NAME = re.compile(r"^[a-z0-9][a-z0-9_-]{0,63}$")
 SCOPE = re.compile(r"^(public|team:\S.*|(?:chat|user|sensitive):[a-z]+:\S+)$")
 SHORTEST_SECRET = 16

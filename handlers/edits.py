@@ -1,6 +1,7 @@
 """An edited message: offer to answer again (P43). A deleted one: take its words back. Neither runs a command."""
 
-from handlers import facts, utterances
+from handlers import utterances
+from handlers.remembering import facts
 from handlers.types import Button, Card, Handler, Notice, Reply, Request
 from memory.memory import Memory
 from memory.storage import log

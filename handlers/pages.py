@@ -5,9 +5,9 @@ from zoneinfo import ZoneInfo
 
 from babel.dates import format_date, format_datetime
 
-from handlers.facts import shorten
+from handlers.remembering.facts import shorten
 from handlers.types import Button, Card, Request
-from handlers.work import Works
+from handlers.work.works import Works
 from memory.memory import Memory
 from memory.storage import log, sessions
 from memory.storage.database import Database

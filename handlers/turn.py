@@ -12,16 +12,16 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from handlers import closing, failures, prompt, utterances
-from handlers.accounting import account
-from handlers.calls import Tool
+from handlers.answering.accounting import account
+from handlers.answering.calls import Tool
+from handlers.answering.past import MessageTooLongError, Past
+from handlers.answering.rounds import Answer, Rounds
+from handlers.answering.spending import Spending
 from handlers.model_choice import Asked, Choice, Routing, choose
-from handlers.past import MessageTooLongError, Past
-from handlers.questions import question
-from handlers.rounds import Answer, Rounds
+from handlers.remembering.questions import question
 from handlers.running import Running
-from handlers.spending import Spending
 from handlers.types import Event, Happened, Notice, Reply, Request, Text
-from handlers.work import Work, Works
+from handlers.work.works import Work, Works
 from memory.instants import to_ms
 from memory.memory import Memory
 from memory.ports import (

@@ -25,12 +25,13 @@ from memory.language.telling import Forgotten, Telling, is_told, redact
 from memory.language.text import clean, normal_form
 from memory.ports import Clock
 from memory.scope import Audience, seen_by, sensitive_key
-from memory.storage import compactions, erasure, kept, lexical, making, working
+from memory.storage import compactions, erasure, kept, making, working
 from memory.storage.backups import KEPT_DAYS, backups_of
 from memory.storage.database import Database
+from memory.storage.index import lexical
+from memory.storage.index.vectors import OfKind
 from memory.storage.sessions import UNSWEPT
 from memory.storage.tables import facts, kept_values, sessions, summaries
-from memory.storage.vectors import OfKind
 from memory.types import Recall, Receipt
 
 WIPED = "–"
@@ -98,14 +99,21 @@ class Forgetting:
         self._recall = recall
         self._backups_days = backups_days
 
-    async def facts(self, audience: Audience, fact_ids: Sequence[int], key: str | None = None) -> Receipt:
-        """Forget facts of this audience, and every place where they are said. Unknown ids change nothing.
+    async def things(
+        self, audience: Audience, fact_ids: Sequence[int], rows: Sequence[Observation], key: str | None = None
+    ) -> Receipt:
+        """Forget facts of this audience and every place where they are said; and observations that this person may
+        change, with their words where the person, or in a group anybody, said them. Unknown ids change nothing.
 
         `key` names the request: asked again with it, after a crash, this returns the receipt of the first time.
         """
         async with self._database.write() as connection:
             doomed = await self.remove_facts(connection, audience, fact_ids)
+            if rows:
+                doomed = doomed or Doomed()
+                doomed.add(await self.remove_observations(connection, audience, rows))
             if doomed is not None:
+                await self.note(connection, audience.user_id, doomed.receipt)
                 await self._keep_receipt(connection, key, doomed.receipt)
         if doomed is None:
             return await self._kept_receipt(key)
@@ -123,7 +131,7 @@ class Forgetting:
             doomed = None
             if (await connection.execute(query)).first() is not None:
                 doomed = await self.remove_sessions(connection, [session_id])
-                await self._note(connection, audience.user_id, doomed.receipt)
+                await self.note(connection, audience.user_id, doomed.receipt)
                 await self._keep_receipt(connection, key, doomed.receipt)
         if doomed is None:
             return await self._kept_receipt(key)
@@ -212,7 +220,6 @@ class Forgetting:
         gone = len(ids) - int((await connection.execute(left)).scalar_one())
         texts = tuple(clean(row["text"]) for row in rows if row["valid_to"] is None)
         doomed.receipt = replace(doomed.receipt, facts=gone, texts=texts)
-        await self._note(connection, audience.user_id, doomed.receipt)
         return doomed
 
     async def _take_out(self, connection: AsyncConnection, audience: Audience, said: Sequence[Forgotten]) -> Doomed:
@@ -246,21 +253,6 @@ class Forgetting:
             still_said=await reach.still_said(connection, audience, lambda text: redact(tellings, text)),
         )
         return doomed
-
-    async def observations(self, audience: Audience, rows: Sequence[Observation], key: str | None = None) -> Receipt:
-        """Forget observations that this person may change, and their words where the person, or in a group anybody,
-        said them. `key` as in `facts`.
-        """
-        async with self._database.write() as connection:
-            doomed = await self.remove_observations(connection, audience, rows) if rows else None
-            if doomed is not None:
-                await self._note(connection, audience.user_id, doomed.receipt)
-                await self._keep_receipt(connection, key, doomed.receipt)
-        if doomed is None:
-            return await self._kept_receipt(key)
-        receipt = await self._prove(audience, doomed, await self.follow_up(doomed))
-        await self._complete_receipt(key, receipt)
-        return receipt
 
     async def remove_observations(
         self, connection: AsyncConnection, audience: Audience, rows: Sequence[Observation]
@@ -388,12 +380,14 @@ class Forgetting:
                 change = kept_values.delete().where(kept_values.c.key == UNSWEPT)
             await connection.execute(change)
 
-    async def _note(self, connection: AsyncConnection, user_id: int, receipt: Receipt) -> None:
+    async def note(self, connection: AsyncConnection, user_id: int, receipt: Receipt) -> None:
+        """Tell telemetry what a forget erased."""
         event = telemetry.Forgot(
             user_id=user_id,
             facts=receipt.facts,
             messages=receipt.messages_redacted,
             summaries=receipt.summaries,
+            observations=receipt.observations,
         )
         await telemetry.record(connection, event, self._now())
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
+from memory.forgettable import Forgettable
 from memory.forgetting import Forgetting
 from memory.instants import to_ms
 from memory.kinds.facts.facts import Facts
@@ -35,7 +36,7 @@ from memory.recall.recaller import Recaller
 from memory.retention import Ages, Retention
 from memory.scope import Audience
 from memory.storage.database import Database
-from memory.storage.vectors import OfKind, Vectors
+from memory.storage.index.vectors import OfKind, Vectors
 from memory.taking_back import TakingBack
 from memory.types import Health, MemorySettings, Recall, Receipt
 
@@ -73,6 +74,7 @@ class Memory:
         summary_vectors, noticed_vectors = SummaryIndex(self._vectors), OfKind(self._vectors, noticed)
         self.observations = Observations(database, clock, embedder, noticed_vectors, settings)
         neighbours = Neighbours(database, noticed_vectors, embedder, model)
+        self.forgettable = Forgettable(self.facts, self.observations, embedder)
         self._observing = Observing(database, clock, model, neighbours, settings)
         self._consolidation = Consolidation(database, clock, neighbours)
         self._summaries = Summaries(database, clock, embedder, model)
@@ -191,11 +193,13 @@ class Memory:
 
     async def learn_forever(self, stop: asyncio.Event) -> None:
         """Learn when woken, once things are quiet, until `stop`. Idle costs nothing."""
+        looked_at = to_ms(self._clock.now())
         while not stop.is_set():
-            await _first(stop, self._woken, seconds=await self._until_retry())
+            await _first(stop, self._woken, seconds=await self._until_retry(looked_at))
             await self._quiet(stop)
             if stop.is_set():
                 return
+            looked_at = to_ms(self._clock.now())
             try:
                 await self.learn()
                 # words that were taken out of a row since then are still in the pages from before
@@ -214,8 +218,9 @@ class Memory:
             if stop.is_set() or not self._woken.is_set():
                 return
 
-    async def _until_retry(self) -> float:
-        times = (await self._summaries.next_retry(), await self._observing.next_due())
+    async def _until_retry(self, since: int) -> float:
+        """Seconds until there is something to do that could not be done at `since`, when learning last looked."""
+        times = (await self._summaries.next_retry(since), await self._observing.next_due(since))
         due = min((each for each in times if each is not None), default=None)
         return _IDLE_SECONDS if due is None else max((due - to_ms(self._clock.now())) / 1000, 0.0)
 
@@ -227,8 +232,7 @@ class Memory:
         `key` names the request: asked again with it within a day, this returns the receipt of the first time, without
         `texts`.
         """
-        await self._until_ready()
-        return await self._forgotten(await self._forgetting.facts(audience, fact_ids, key))
+        return await self.forget(audience, fact_ids, key=key)
 
     async def forget_session(self, audience: Audience, session_id: int, *, key: str | None = None) -> Receipt:
         """Forget a session: messages, state, summary, vectors, buttons. `key` as in `forget_facts`."""
@@ -241,9 +245,21 @@ class Memory:
         """Forget observations of which the asker may dispose, and their words where they were said. Others' are left
         alone; the receipt counts what went. `key` as in `forget_facts`.
         """
+        return await self.forget(audience, observation_ids=observation_ids, key=key, sensitive=sensitive)
+
+    async def forget(
+        self,
+        audience: Audience,
+        fact_ids: Sequence[int] = (),
+        observation_ids: Sequence[int] = (),
+        *,
+        key: str | None = None,
+        sensitive: bool = False,
+    ) -> Receipt:
+        """Forget facts and observations together, with one receipt: as `forget_facts` and `forget_observations`."""
         await self._until_ready()
         rows = await self.observations.disposable(audience, observation_ids, sensitive=sensitive)
-        return await self._forgotten(await self._forgetting.observations(audience, rows, key))
+        return await self._forgotten(await self._forgetting.things(audience, fact_ids, rows, key))
 
     async def take_back(self, user_id: int, chat_id: int, ref: str) -> Receipt:
         """A person deleted a message of theirs, which the transport calls `ref`: its words go, and what was made of

@@ -18,10 +18,11 @@ from memory.forgetting import Forgetting
 from memory.instants import to_ms
 from memory.kinds.summaries import store as summary_store
 from memory.ports import Clock
-from memory.storage import compactions, erasure, inbox, kept, lexical, outbox
+from memory.storage import compactions, erasure, inbox, kept, outbox
 from memory.storage import telemetry as events
 from memory.storage.backups import backups_of, remove_old_backups
 from memory.storage.database import Database
+from memory.storage.index import lexical
 from memory.storage.tables import messages, session_states, sessions, summaries
 
 ROWS = 250

@@ -50,6 +50,7 @@ class TakingBack:
             for row in said:
                 doomed.add(await self._take_out(connection, audience, row, texts))
             await self._forgetting.outdate(connection, [owner])
+            await self._forgetting.note(connection, user_id, doomed.receipt)
         return doomed.receipt
 
     async def _forget_facts(

@@ -191,6 +191,7 @@ class Forgot(Event):
     facts: int
     messages: int
     summaries: int
+    observations: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

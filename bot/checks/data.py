@@ -17,8 +17,8 @@ from typing import Any
 from bot.checks import Wrong
 from bot.config import Settings
 from bot.lock import Owner
-from memory.storage.chroma_files import DamagedError
-from memory.storage.chroma_files import check as check_files
+from memory.storage.index.chroma_files import DamagedError
+from memory.storage.index.chroma_files import check as check_files
 from memory.storage.migrate import HEAD
 
 SQL_SECONDS = 6.0

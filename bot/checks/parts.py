@@ -5,6 +5,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
+from bot.admin.servers import ANTHROPIC, TELEGRAM, ServerError, find_claude, get_me, seconds_apart
 from bot.checks import Wrong
 from bot.checks.data import STALE_SECONDS, kept
 from bot.config import ConfigError, Settings
@@ -12,7 +13,6 @@ from bot.lock import Owner
 from bot.models.ollama import installed_models
 from bot.providers import NOT_FETCHED, Chosen, choose_embedder, choose_model, claude_key, takes_claude
 from bot.pulse import key_of
-from bot.servers import ANTHROPIC, TELEGRAM, ServerError, find_claude, get_me, seconds_apart
 from memory.ports import EmbedderError, ModelError, Tier
 
 CLOCK_SECONDS = 60

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from handlers.answering.calls import Tool
+from handlers.answering.spending import Spending
 from handlers.buttons import (
     answers,
     approvals,
@@ -18,14 +20,12 @@ from handlers.buttons import (
 )
 from handlers.buttons import model as models
 from handlers.buttons import spending as budgets
-from handlers.calls import Tool
-from handlers.remembered import Remembered
-from handlers.reminders import Reminders
-from handlers.spending import Spending
+from handlers.remembering.remembered import Remembered
+from handlers.reminding.reminders import Reminders
 from handlers.turn import Turn
 from handlers.types import Handler
-from handlers.work import Works
-from handlers.writer import Writer
+from handlers.work.works import Works
+from handlers.work.writer import Writer
 from memory.memory import Memory
 from memory.ports import LanguageModel
 

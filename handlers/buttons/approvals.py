@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Literal
 
-from handlers import calls
-from handlers.calls import Call, Tool, Used
+from handlers.answering import calls
+from handlers.answering.calls import Call, Tool, Used
 from handlers.types import Card, Handler, Happened, Reply, Request, UserError
-from handlers.work import Works
+from handlers.work.works import Works
 from memory import telemetry
 from memory.storage import confirmations, log
 from memory.storage.database import Database

@@ -1,6 +1,7 @@
 """Buttons of one's sessions: open, switch, rename, export, delete."""
 
-from handlers import facts, pages, waiting
+from handlers import pages, waiting
+from handlers.remembering import facts
 from handlers.types import Button, Card, Handler, Reply, Request, UserError
 from memory.memory import Memory
 from memory.ports import Clock

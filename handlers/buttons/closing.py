@@ -1,7 +1,7 @@
 """Yes and No under a finished piece of work."""
 
 from handlers.types import Card, Handler, Reply, Request, UserError
-from handlers.work import Works
+from handlers.work.works import Works
 
 
 def close(works: Works) -> Handler:

@@ -2,10 +2,10 @@
 
 from contextlib import aclosing
 
-from handlers import draft
 from handlers.types import Card, Handler, Reply, Request
-from handlers.work import Works
-from handlers.writer import Writer
+from handlers.work import draft
+from handlers.work.works import Works
+from handlers.work.writer import Writer
 
 
 def keep(works: Works) -> Handler:

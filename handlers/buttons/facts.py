@@ -1,7 +1,8 @@
 """Buttons of kept facts: keep, undo, edit, settle a contradiction, look closer."""
 
-from handlers import facts, pages, remembered, waiting
-from handlers.remembered import Remembered
+from handlers import pages, waiting
+from handlers.remembering import facts, remembered
+from handlers.remembering.remembered import Remembered
 from handlers.types import Button, Card, Handler, Reply, Request, UserError
 from memory.memory import Memory
 from memory.ports import Clock

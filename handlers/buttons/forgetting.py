@@ -1,6 +1,6 @@
 """Buttons that ask and the one that erases."""
 
-from handlers import facts
+from handlers.remembering import facts
 from handlers.types import Card, Handler, Reply, Request, UserError
 from memory.memory import Memory
 from memory.storage import awaiting

@@ -2,7 +2,7 @@
 
 from handlers import pages
 from handlers.types import Handler, Reply, Request
-from handlers.work import Works
+from handlers.work.works import Works
 
 
 def page(works: Works) -> Handler:

@@ -3,10 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
-from handlers import instructions, waiting
-from handlers.instructions import Whose
+from handlers import waiting
 from handlers.types import Card, Handler, Notice, Reply, Request
-from handlers.work import Work, Works
+from handlers.work import instructions
+from handlers.work.instructions import Whose
+from handlers.work.works import Work, Works
 
 Act = Callable[[Works, Request, Work, Whose], Awaitable[None]]
 

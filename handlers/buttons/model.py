@@ -1,6 +1,6 @@
 """Buttons of /model."""
 
-from handlers import pinning
+from handlers.answering import pinning
 from handlers.types import Handler, Reply, Request
 from memory.ports import LanguageModel
 from memory.storage.database import Database

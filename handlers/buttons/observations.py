@@ -5,11 +5,12 @@ Rule: an observation of the card's own data is looked up anew at each tap, for w
 
 from collections.abc import Mapping
 
-from handlers import remembered, waiting
-from handlers.facts import receipt_lines
-from handlers.remembered import Remembered, Wanted, seen
+from handlers import waiting
+from handlers.remembering import remembered
+from handlers.remembering.facts import receipt_lines
+from handlers.remembering.remembered import Remembered, Wanted, seen
+from handlers.remembering.why import why_card
 from handlers.types import Card, Handler, Reply, Request
-from handlers.why import why_card
 from memory.scope import sensitive_key
 from memory.storage import digests
 

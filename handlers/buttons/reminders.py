@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
-from handlers import reminders
-from handlers.reminders import Reminders
+from handlers.reminding import reminders
+from handlers.reminding.reminders import Reminders
+from handlers.reminding.when import When
 from handlers.types import Card, Handler, Reply, Request, UserError
-from handlers.when import When
 from memory.instants import from_ms
 
 

@@ -1,7 +1,7 @@
 """An owner lifts a budget until midnight; whose it was hears of it."""
 
+from handlers.answering.spending import Spending
 from handlers.locales import phrases
-from handlers.spending import Spending
 from handlers.types import Card, Handler, Notice, Place, Recipient, Reply, Request, UserError
 from memory.storage import people
 from memory.types import Role

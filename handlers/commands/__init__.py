@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from handlers.answering.spending import Spending
 from handlers.commands import (
     chats,
     close,
@@ -28,15 +29,14 @@ from handlers.commands import (
 )
 from handlers.commands import model as models
 from handlers.commands.dashboard import Dashboard
-from handlers.instructions import proposed
 from handlers.locales import phrases
-from handlers.remembered import Remembered
-from handlers.reminders import Reminders
+from handlers.remembering.remembered import Remembered
+from handlers.reminding.reminders import Reminders
 from handlers.running import Running
-from handlers.spending import Spending
 from handlers.types import Command, Handler, Threads
-from handlers.work import Works
-from handlers.writer import Writer
+from handlers.work.instructions import proposed
+from handlers.work.works import Works
+from handlers.work.writer import Writer
 from memory.memory import Memory
 from memory.ports import LanguageModel
 from memory.storage.database import Database

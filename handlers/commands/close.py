@@ -1,7 +1,7 @@
 """/close: end the open piece of work of this chat."""
 
 from handlers.types import Command, Reply, Request, UserError
-from handlers.work import Works
+from handlers.work.works import Works
 
 
 def command(works: Works) -> Command:

@@ -1,6 +1,6 @@
 """/digest: whether a weekly digest of what was noticed is wanted. It is off until somebody turns it on."""
 
-from handlers.remembered import Remembered
+from handlers.remembering.remembered import Remembered
 from handlers.types import Command, Notice, Reply, Request, UserError
 from memory.instants import to_ms
 from memory.storage import digests

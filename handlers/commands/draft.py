@@ -2,10 +2,10 @@
 
 from contextlib import aclosing
 
-from handlers import draft
 from handlers.types import Command, Reply, Request, UserError
-from handlers.work import Works
-from handlers.writer import Writer
+from handlers.work import draft
+from handlers.work.works import Works
+from handlers.work.writer import Writer
 
 
 def command(works: Works, writer: Writer) -> Command:

@@ -1,6 +1,6 @@
 """/forget: find what to forget and ask; only a tap erases."""
 
-from handlers import facts
+from handlers.remembering import facts
 from handlers.types import Command, Notice, Reply, Request, UserError
 from memory.memory import Memory
 

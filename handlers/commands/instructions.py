@@ -1,8 +1,8 @@
 """/instructions: how Merk shall answer this person; with words, a proposal of them."""
 
-from handlers.instructions import shown_or_proposed
 from handlers.types import Command
-from handlers.work import Works
+from handlers.work.instructions import shown_or_proposed
+from handlers.work.works import Works
 
 
 def command(works: Works) -> Command:

@@ -1,7 +1,7 @@
 """/keep: keep what a message says, whoever's words they are: the one who types it decides."""
 
-from handlers import remembered
-from handlers.remembered import Remembered
+from handlers.remembering import remembered
+from handlers.remembering.remembered import Remembered
 from handlers.types import Command, Reply, Request, UserError
 from memory.storage import answers
 

@@ -1,7 +1,7 @@
 """/memory: everything kept and noticed, page by page, with search, edit and delete."""
 
-from handlers import facts, remembered
-from handlers.remembered import Remembered
+from handlers.remembering import facts, remembered
+from handlers.remembering.remembered import Remembered
 from handlers.types import Command, Handler, Reply, Request
 from memory.memory import Memory
 

@@ -1,6 +1,6 @@
 """/model: which model answers in this chat; pins one, or leaves it to what is asked."""
 
-from handlers import pinning
+from handlers.answering import pinning
 from handlers.types import Command, Reply, Request, UserError
 from memory.ports import LanguageModel
 from memory.storage.database import Database

@@ -1,7 +1,7 @@
 """/newchat: a thread of its own where the place has threads, else a new session in place."""
 
 from handlers.types import Command, Notice, Place, Recipient, Reply, Request, Threads
-from handlers.work import Works
+from handlers.work.works import Works
 from memory.instants import to_ms
 from memory.ports import Clock
 from memory.storage import sessions

@@ -1,8 +1,8 @@
 """/persona: the bot's own character, for everybody; only owners see and change it."""
 
-from handlers.instructions import shown_or_proposed
 from handlers.types import Command
-from handlers.work import Works
+from handlers.work.instructions import shown_or_proposed
+from handlers.work.works import Works
 
 
 def command(works: Works) -> Command:

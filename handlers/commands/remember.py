@@ -1,6 +1,6 @@
 """/remember: keep a fact, at once, told from the stored row."""
 
-from handlers import facts
+from handlers.remembering import facts
 from handlers.types import Command, Reply, Request, UserError
 from memory.memory import Memory
 

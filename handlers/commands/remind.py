@@ -1,10 +1,10 @@
 """/remind: set a reminder, without a model; a time in English, German or Russian, then what it is about."""
 
-from handlers import reminders
-from handlers.facts import shorten
-from handlers.reminders import Reminders
+from handlers.remembering.facts import shorten
+from handlers.reminding import reminders
+from handlers.reminding.reminders import Reminders
+from handlers.reminding.when import understand
 from handlers.types import Command, Reply, Request, UserError
-from handlers.when import understand
 
 
 def command(kept: Reminders) -> Command:

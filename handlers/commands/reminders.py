@@ -1,9 +1,9 @@
 """/reminders: those that wait, each with what can be done about it. A list is working output."""
 
-from handlers import reminders
-from handlers.reminders import Reminders
+from handlers.reminding import reminders
+from handlers.reminding.reminders import Reminders
 from handlers.types import Command, Reply, Request
-from handlers.work import Works
+from handlers.work.works import Works
 
 
 def command(kept: Reminders, works: Works) -> Command:

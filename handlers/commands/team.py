@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from handlers.remembered import Remembered
+from handlers.remembering.remembered import Remembered
 from handlers.types import Command, Notice, Reply, Request, UserError
 from memory.instants import to_ms
 from memory.scope import MANAGE_USERS

@@ -2,10 +2,10 @@
 
 from zoneinfo import ZoneInfo
 
-from handlers.recurring import find_zone, zone
-from handlers.reminders import moment
+from handlers.reminding.recurring import find_zone, zone
+from handlers.reminding.reminders import moment
 from handlers.types import Command, Notice, Reply, Request, UserError
-from handlers.work import Works
+from handlers.work.works import Works
 from memory.storage import people
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from babel.numbers import format_decimal
 
-from handlers.spending import BACKGROUND, Spending, money
+from handlers.answering.spending import BACKGROUND, Spending, money
 from handlers.types import Button, Card, Command, Reply, Request
 from memory.budget import key_of
 from memory.ports import Account

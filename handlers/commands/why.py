@@ -1,9 +1,9 @@
 """/why: what an answer was made with; the one that is replied to, else the last."""
 
 from handlers.commands.keep import found
-from handlers.remembered import Remembered
+from handlers.remembering.remembered import Remembered
+from handlers.remembering.why import why_card
 from handlers.types import Command, Reply, Request, UserError
-from handlers.why import why_card
 
 
 def command(kept: Remembered) -> Command:

@@ -1,7 +1,7 @@
 """What the model may do: one file a tool, listed once."""
 
-from handlers.calls import Tool
-from handlers.reminders import Reminders
+from handlers.answering.calls import Tool
+from handlers.reminding.reminders import Reminders
 from handlers.tools import (
     consult_advisor,
     draft,
@@ -12,7 +12,7 @@ from handlers.tools import (
     reminders,
     search_memory,
 )
-from handlers.work import Works
+from handlers.work.works import Works
 from memory.memory import Memory
 from memory.ports import LanguageModel
 

@@ -2,7 +2,7 @@
 
 import time
 
-from handlers.calls import Call, Outcome, Tool
+from handlers.answering.calls import Call, Outcome, Tool
 from handlers.prompt import fence
 from memory import telemetry
 from memory.instants import to_ms

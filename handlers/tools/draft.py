@@ -1,8 +1,8 @@
 """The model writes, revises and keeps a draft; the person sees every version on a card of its own."""
 
-from handlers import draft
-from handlers.calls import Call, Outcome, Tool
-from handlers.work import Works
+from handlers.answering.calls import Call, Outcome, Tool
+from handlers.work import draft
+from handlers.work.works import Works
 from memory.ports import ToolSpec
 
 WRITE = ToolSpec(

@@ -1,7 +1,7 @@
 """The model finds what the person wants forgotten; only the person's tap erases it."""
 
-from handlers import facts
-from handlers.calls import Call, Outcome, Tool
+from handlers.answering.calls import Call, Outcome, Tool
+from handlers.remembering import facts
 from memory.memory import Memory
 from memory.ports import ToolSpec
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from handlers import instructions
-from handlers.calls import Call, Outcome, Tool
+from handlers.answering.calls import Call, Outcome, Tool
 from handlers.types import Request
-from handlers.work import Works
+from handlers.work import instructions
+from handlers.work.works import Works
 from memory.ports import Json, ToolSpec
 
 _WHOSE: dict[str, Any] = {

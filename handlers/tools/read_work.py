@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from handlers.calls import Call, Outcome, Tool
+from handlers.answering.calls import Call, Outcome, Tool
 from memory.ports import ToolSpec
 from memory.storage.working import Shown
 

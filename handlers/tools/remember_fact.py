@@ -1,7 +1,7 @@
 """The model keeps what the person asked it to keep."""
 
-from handlers import facts
-from handlers.calls import Call, Outcome, Tool
+from handlers.answering.calls import Call, Outcome, Tool
+from handlers.remembering import facts
 from handlers.types import Request
 from memory.memory import Memory
 from memory.ports import Json, ToolSpec

@@ -2,11 +2,11 @@
 
 from datetime import datetime, time
 
-from handlers import reminders, when
-from handlers.calls import Call, Outcome, Tool
-from handlers.reminders import Reminders
+from handlers.answering.calls import Call, Outcome, Tool
+from handlers.reminding import reminders, when
+from handlers.reminding.reminders import Reminders
+from handlers.reminding.when import DEFAULT_HOUR, When
 from handlers.types import Request
-from handlers.when import DEFAULT_HOUR, When
 from memory.instants import from_ms
 from memory.ports import Json, ToolSpec
 

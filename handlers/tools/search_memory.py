@@ -3,10 +3,10 @@
 import json
 from collections.abc import Sequence
 
-from handlers.calls import Call, Outcome, Tool
-from handlers.facts import shorten
+from handlers.answering.calls import Call, Outcome, Tool
 from handlers.pages import day
 from handlers.prompt import fence
+from handlers.remembering.facts import shorten
 from handlers.types import Button, Card, Request
 from memory.memory import Memory
 from memory.ports import ToolSpec

@@ -16,10 +16,10 @@ from memory.language.text import has_words, one_line, sentences, without_marks
 from memory.ports import Embedder, EmbedderError
 from memory.recall.question import Question
 from memory.recall.shelf import NO_CODES, Codes, Ints, Shelf
-from memory.storage import message_vectors, message_words
 from memory.storage.database import Database
-from memory.storage.message_vectors import Waiting
-from memory.storage.message_words import Changes
+from memory.storage.index import message_vectors, message_words
+from memory.storage.index.message_vectors import Waiting
+from memory.storage.index.message_words import Changes
 from memory.types import Health
 
 Progress = Callable[[int, int], None]

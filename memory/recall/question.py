@@ -7,7 +7,7 @@ from datetime import date
 from memory.language.vocabulary import FIRST_PERSON, SAYING, SECOND_PERSON
 from memory.language.words import evidence_words, language_of, name_keys, stems, tokens
 from memory.recall.dates import MONTH_OF, Span, spans
-from memory.storage.message_words import LANGUAGES
+from memory.storage.index.message_words import LANGUAGES
 
 _DIGITS = 5
 """Of a number that may be a day or a year."""

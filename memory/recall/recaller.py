@@ -29,8 +29,8 @@ from memory.recall.injection import LINES, fitted
 from memory.recall.question import Question
 from memory.recall.ranking import Candidate, rank
 from memory.scope import Audience, seen_by
-from memory.storage import lexical
 from memory.storage.database import Database
+from memory.storage.index import lexical
 from memory.storage.tables import messages, sessions, summaries
 from memory.types import Cited, Fact, MemorySettings, Noticed, Recall, Recollection
 

@@ -91,9 +91,12 @@ async def release_all(connection: AsyncConnection, kind: str) -> None:
     )
 
 
-async def next_retry(connection: AsyncConnection, kind: str, now: int) -> int | None:
-    """When the next failed piece of work may be tried again."""
-    query = sa.select(sa.func.min(learning.c.retry_at)).where(learning.c.kind == kind, learning.c.retry_at > now)
+async def next_retry(connection: AsyncConnection, kind: str, since: int) -> int | None:
+    """When the next failed piece of work may be tried again, of those that could not be tried at `since` yet.
+
+    A retry that fell due after `since` counts although it is past: nobody has looked at it.
+    """
+    query = sa.select(sa.func.min(learning.c.retry_at)).where(learning.c.kind == kind, learning.c.retry_at > since)
     return (await connection.execute(query)).scalar_one_or_none()
 
 

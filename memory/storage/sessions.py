@@ -4,8 +4,9 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.instants import from_ms
-from memory.storage import kept, lexical
+from memory.storage import kept
 from memory.storage import reminders as reminders_store
+from memory.storage.index import lexical
 from memory.storage.tables import chat_members, chats, facts, messages, observations, reminders, sessions, summaries
 from memory.types import Audience, Session
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.ports import Vector, VectorIndex, VectorRow
-from memory.storage.chroma import ChromaIndex
+from memory.storage.index.chroma import ChromaIndex
 from tests.fakes.index import ExactIndex
 
 DIMENSION = 12

@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import random
-from collections import Counter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +11,7 @@ import pytest
 from handlers.locales import phrases
 from tests.e2e.e2ee_client import strict_person
 from tests.e2e.matrix_stage import MatrixMerk, answer, device, enter, matrix_deployment
+from tests.e2e.matrix_stage import press as press_on
 from tests.e2e.synapse import Synapse
 from tests.e2e.synapse_participant import Participant
 from tests.e2e.synapse_view import Message, RoomView
@@ -32,8 +31,7 @@ async def press(merk: MatrixMerk, person: Participant, room: str, label: str) ->
     """React to the newest card that shows this label, with the mark in front of it."""
     view = await person.wait_for(room, lambda view: any(label in each.body for each in view.said_by(merk.user_id)))
     shown = card(view, merk, label)
-    mark = next(line for line in shown.body.splitlines() if label in line).split(" ")[0]
-    await person.react(room, shown.event_id, mark)
+    await press_on(person, room, shown, label)
     return shown
 
 
@@ -123,34 +121,6 @@ def _open(merk: MatrixMerk) -> int:
 
 def _echoes(view: RoomView, merk: MatrixMerk) -> list[str]:
     return [each.body.removeprefix("Echo: ") for each in view.said_by(merk.user_id) if each.body.startswith("Echo: ")]
-
-
-async def test_p57_kill_9_at_random_points_loses_nothing_and_answers_nothing_twice(
-    synapse: Synapse, tmp_path: Path
-) -> None:
-    chance = random.Random(20261130)
-    async with synapse.person("ada") as ada, matrix_deployment(tmp_path, synapse, ada.user_id) as merk:
-        merk.model.fault("slow_chunks", times=None, seconds=0.02)
-        await merk.start()
-        room = await enter(merk, ada)
-        said = 0
-        for _ in range(6):
-            for _ in range(chance.randint(1, 3)):
-                said += 1
-                await ada.send(room, f"m{said}")
-                await asyncio.sleep(chance.uniform(0, 0.2))
-            await asyncio.sleep(chance.uniform(0, 0.8))
-            await merk.kill()
-            await merk.start()
-        await merk.until(lambda: _said(merk) == said and not _open(merk), 120)
-        for offer in (await ada.view(room)).said_by(merk.user_id):  # of what it went down with five times
-            if "I was interrupted several times" in offer.body:
-                await ada.react(room, offer.event_id, "1️⃣")
-        view = await ada.wait_for(room, lambda view: len(_echoes(view, merk)) >= said, 60)
-        shown = Counter(_echoes(view, merk))
-        assert shown == Counter(f"m{number}" for number in range(1, said + 1))
-        logged = [row[0] for row in merk.rows("SELECT text FROM messages WHERE role = 'user' ORDER BY id")]
-        assert logged == [f"m{number}" for number in range(1, said + 1)]
 
 
 async def test_p51_on_a_stock_server_a_long_answer_arrives_whole_in_spite_of_429(

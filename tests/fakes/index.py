@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from memory.ports import Vector, VectorHit, VectorRow
-from memory.storage.chroma import IndexUnavailable
+from memory.storage.index.chroma import IndexUnavailable
 
 
 class ExactIndex:

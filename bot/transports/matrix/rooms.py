@@ -9,6 +9,14 @@ PRESENT = ("join", "invite")
 """Who is invited may join at any time and read: they count."""
 
 
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """How long one key serves in a room: never longer than the specification recommends, and sooner where it asks."""
+
+    messages: int = 100
+    seconds: float = 7 * 86_400
+
+
 @dataclass(slots=True)
 class Room:
     """One room, as far as its state events have told."""
@@ -18,6 +26,7 @@ class Room:
     """User id -> (membership, display name)."""
     name: str = ""
     is_encrypted: bool = False
+    rotation: Rotation = Rotation()
     replacement: str = ""
     """The room that stands in its place since an upgrade."""
 
@@ -39,6 +48,7 @@ class Room:
                 self.name = name if isinstance(name, str) else ""
             case "m.room.encryption":
                 self.is_encrypted = True  # there is no way back
+                self.rotation = _rotation(said)
             case "m.room.tombstone":
                 room = said.get("replacement_room")
                 self.replacement = room if isinstance(room, str) else ""
@@ -57,6 +67,15 @@ class Room:
     def name_of(self, user_id: str) -> str:
         """As others see it; the local part where a person has given no name."""
         return self.members.get(user_id, ("", ""))[1] or user_id[1:].partition(":")[0]
+
+
+def _rotation(said: Json) -> Rotation:
+    """An hour at least, as other clients have it: a key is shared with everybody each time."""
+    longest, messages, period = Rotation(), said.get("rotation_period_msgs"), said.get("rotation_period_ms")
+    return Rotation(
+        min(max(messages, 1), longest.messages) if isinstance(messages, int) else longest.messages,
+        min(max(period / 1000, 3600), longest.seconds) if isinstance(period, int) else longest.seconds,
+    )
 
 
 class Rooms:

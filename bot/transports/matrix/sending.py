@@ -10,7 +10,7 @@ from bot.transports.base import Fault, SendError
 from bot.transports.matrix.account import Account, Encryption
 from bot.transports.matrix.client import READ_SECONDS, Homeserver, Json, quoted
 from bot.transports.matrix.errors import AccountError, MatrixError, as_send_error
-from bot.transports.matrix.rooms import Rooms
+from bot.transports.matrix.rooms import Rooms, Rotation
 from handlers.types import Place
 
 if TYPE_CHECKING:
@@ -53,7 +53,9 @@ class Sender:
                 if self._machine is None:
                     raise SendError(Fault.REFUSED, "the room is encrypted, and matrix.encryption is off")
                 if kind != REACTION:  # these stay open: they hold nobody's words
-                    sealed_kind, sealed = await self._machine.encrypt(room, kind, content)
+                    known = self._rooms.find(room)
+                    rotation = known.rotation if known else Rotation()
+                    sealed_kind, sealed = await self._machine.encrypt(room, kind, content, rotation)
             elif not as_it_is and self._encryption == "required":
                 raise SendError(Fault.REFUSED, "the room is not encrypted, and matrix.encryption is required")
             return await self._server.send(room, sealed_kind, sealed, txn, seconds=seconds)

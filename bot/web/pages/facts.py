@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse, Response
 
 from bot.web.doors import form
 from bot.web.pages.visit import MOST, PER_PAGE, Visit, Visiting, pages
-from handlers.facts import receipt_lines
+from handlers.remembering.facts import receipt_lines
 from memory.types import Fact, FactRefused, Receipt
 
 KEY = "key"

@@ -12,12 +12,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.instants import to_ms
 from memory.kinds.facts import store
-from memory.kinds.facts.matching import by_words, clearly_nearest
+from memory.language.matching import by_words, clearly_nearest
 from memory.language.slots import are_rivals, say_the_same, slot
 from memory.language.text import clean, content_hash, has_words, normal_form
 from memory.language.vocabulary import FIRST_PERSON
 from memory.language.words import content_words, tokens
-from memory.ports import Clock, Embedder, EmbedderError
+from memory.ports import Clock, Embedder, EmbedderError, Vector
 from memory.scope import Audience
 from memory.secrets import redact_secrets
 from memory.storage.database import Database
@@ -64,8 +64,8 @@ class Facts:
     async def search(self, audience: Audience, query: str) -> Found:
         """The facts that a few words mean, best first: by the words, else by meaning."""
         facts = await self.list(audience)
-        if found := by_words(facts, query):
-            return Found(tuple(found))
+        if found := by_words([fact.text for fact in facts], query):
+            return Found(tuple(facts[i] for i in found))
         return Found(tuple(await self._by_meaning(facts, query)), by_words=False)
 
     async def remember(
@@ -192,17 +192,23 @@ class Facts:
 
     # --- finding ----------------------------------------------------------------------------------
 
+    async def nearness(self, facts: Sequence[Fact], wanted: Vector) -> Sequence[float]:
+        """How near each is to a vector: embedded on the fly, for their vectors are stored nowhere. Raises
+        EmbedderError.
+        """
+        if not facts:
+            return ()
+        return (np.stack(await self._embedder.embed_documents([fact.text for fact in facts])) @ wanted).tolist()
+
     async def _by_meaning(self, facts: Sequence[Fact], query: str) -> _FactList:
-        """Compare with the facts embedded on the fly: their vectors are stored nowhere."""
         if not facts or not content_words(query):
             return []
         try:
-            wanted = await self._embedder.embed_query(normal_form(query))
-            vectors = await self._embedder.embed_documents([fact.text for fact in facts])
+            near = await self.nearness(facts, await self._embedder.embed_query(normal_form(query)))
         except EmbedderError:
             log.warning("facts.find_without_embedder")
             return []
-        return [facts[i] for i in clearly_nearest(np.stack(vectors) @ wanted, self._embedder.floor)]
+        return [facts[i] for i in clearly_nearest(np.asarray(near, np.float32), self._embedder.floor)]
 
     def _now(self) -> int:
         return to_ms(self._clock.now())

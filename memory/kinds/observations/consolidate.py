@@ -16,8 +16,9 @@ from memory.kinds.observations.keeping import Budget, Neighbours
 from memory.kinds.observations.losing import Lost
 from memory.kinds.observations.observation import Observation
 from memory.ports import Clock
-from memory.storage import kept, lexical
+from memory.storage import kept
 from memory.storage.database import Database
+from memory.storage.index import lexical
 from memory.storage.tables import observation_evidence, observations
 
 CURSOR = "memory.consolidated"

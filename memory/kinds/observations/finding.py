@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.kinds.observations import store
 from memory.kinds.observations.observation import Observation, Trigger
-from memory.storage import lexical
+from memory.storage.index import lexical
 from memory.storage.tables import messages, observation_evidence, observation_feedback, observations
 from memory.types import Noticed
 

@@ -3,8 +3,8 @@
 from memory.instants import to_ms
 from memory.kinds.observations.store import in_force, with_views
 from memory.ports import Clock
+from memory.storage.index.vectors import Kind
 from memory.storage.tables import observations
-from memory.storage.vectors import Kind
 
 
 def kind(clock: Clock) -> Kind:

@@ -17,10 +17,10 @@ from memory.kinds.observations import merging, store
 from memory.kinds.observations.merging import Likeness
 from memory.kinds.observations.observation import Content, Observation, Trigger
 from memory.ports import Embedder, EmbedderError, LanguageModel, ModelError, Tier
-from memory.storage import lexical
 from memory.storage.database import Database
+from memory.storage.index import lexical
+from memory.storage.index.vectors import OfKind
 from memory.storage.tables import observations
-from memory.storage.vectors import OfKind
 
 _NEIGHBOURS = 8
 _DOUBTS = 2

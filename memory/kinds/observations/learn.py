@@ -118,13 +118,13 @@ class Observing:
                     break
         return noticed
 
-    async def next_due(self) -> int | None:
-        """When there is something to do without anybody having written: a quiet chat, or a retry. Milliseconds."""
+    async def next_due(self, since: int) -> int | None:
+        """When there is something to do without anybody having written: a quiet chat, or a retry later than `since`."""
         if self.is_off is not None:
             return None
         now = self._now()
         async with self._database.search() as connection:
-            retry = await leases.next_retry(connection, KIND, now)
+            retry = await leases.next_retry(connection, KIND, since)
             waiting = [self._ready_at(each) for each in await _pending(connection, now) if each.is_free]
         due = min((each for each in (retry, *waiting) if each is not None), default=None)
         return None if due is None else max(due, self._resume_at)

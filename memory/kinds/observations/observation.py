@@ -14,7 +14,7 @@ from memory.scope import Scope
 from memory.secrets import redact_secrets
 
 MARK_OF = "[o{id}]"
-"""How an answer cites an observation; `handlers.citing` takes it out before anybody sees it."""
+"""How an answer cites an observation; `handlers.answering.citing` takes it out before anybody sees it."""
 
 _TITLE, _NARRATIVE, _FACT, _CONCEPT, _SLOT = 80, 600, 240, 60, 80  # characters
 _MOST_FACTS, _MOST_CONCEPTS = 8, 12

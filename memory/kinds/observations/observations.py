@@ -24,7 +24,8 @@ from memory.kinds.observations.validity import ends_at
 from memory.language.text import one_line, shorten
 from memory.language.words import language_of
 from memory.scope import PUBLIC, VIEW_SENSITIVE, Audience, is_narrower, own_key, scope_of, sensitive_key
-from memory.storage import leases, lexical, members
+from memory.storage import leases, members
+from memory.storage.index import lexical
 from memory.storage.tables import hook_events, messages, observation_feedback, observations, sessions, users
 from memory.types import ObservationRefused
 
@@ -361,6 +362,17 @@ class Observations(Reading):
             found = await store.load(connection, keys, observations.c.id.in_(observation_ids))
             is_manager = await members.manages(connection, audience)
         return tuple(each for each in found if is_manager or each.user_id == audience.user_id)
+
+    async def everything(
+        self, audience: Audience, *, sensitive: bool = False
+    ) -> tuple[Sequence[Observation], Sequence[Observation]]:
+        """All that this audience may see, whether it holds or not: what this person may forget, and the rest."""
+        async with self._database.search() as connection:
+            keys = await members.shown(connection, audience, sensitive=sensitive)
+            found = await store.load(connection, keys, sa.true())
+            is_manager = await members.manages(connection, audience)
+        mine = [each for each in found if is_manager or each.user_id == audience.user_id]
+        return mine, [each for each in found if not is_manager and each.user_id != audience.user_id]
 
     # --- inside -----------------------------------------------------------------------------------
 

@@ -17,8 +17,8 @@ from memory.ports import Clock, Embedder, EmbedderError, Vector
 from memory.scope import Audience, Scope
 from memory.storage import members
 from memory.storage.database import Database
+from memory.storage.index.vectors import OfKind
 from memory.storage.tables import observations
-from memory.storage.vectors import OfKind
 from memory.types import MemorySettings, Noticed
 
 Rows = list[Observation]  # in the class `list` is the method
@@ -159,6 +159,12 @@ class Reading:
         asked = Asked(keys, text, session_id, self._settings.window_max)
         async with self._database.search() as connection:
             return tuple(await finding.find(connection, asked, cosines, floor=floor, now=self._now()))
+
+    async def nearness(self, audience: Audience, wanted: Vector, *, sensitive: bool = False) -> dict[int, float]:
+        """How near what this audience may see is to a vector, of the nearest ones. Raises OSError."""
+        async with self._database.search() as connection:
+            keys = await members.shown(connection, audience, sensitive=sensitive)
+        return await self._vectors.nearest(keys, wanted, _FOUND)
 
     async def _by_id(
         self, connection: AsyncConnection, audience: Audience, observation_id: int, *, sensitive: bool

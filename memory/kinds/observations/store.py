@@ -11,9 +11,9 @@ from memory.kinds.observations.observation import Content, Evidence, Observation
 from memory.language.text import clean
 from memory.language.words import Language
 from memory.scope import Scope, scope_of, seen_by
-from memory.storage import lexical
+from memory.storage.index import lexical
+from memory.storage.index.vectors import Indexed
 from memory.storage.tables import messages, observation_evidence, observation_feedback, observations
-from memory.storage.vectors import Indexed
 
 _LONGEST_VIEW = 400  # characters of one vector's text
 _MOST_VIEWS = 4

@@ -4,9 +4,9 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.kinds.summaries.store import index_words, with_views
-from memory.storage import lexical
+from memory.storage.index import lexical
+from memory.storage.index.vectors import Kind, OfKind, Vectors
 from memory.storage.tables import summaries
-from memory.storage.vectors import Kind, OfKind, Vectors
 
 KIND = Kind("summaries", summaries.c.session_id, "", with_views)
 

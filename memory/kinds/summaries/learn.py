@@ -59,9 +59,9 @@ class Summaries:
                 learned += await self._attempt(session, claimed)
         return learned
 
-    async def next_retry(self) -> int | None:
+    async def next_retry(self, since: int) -> int | None:
         async with self._database.search() as connection:
-            return await leases.next_retry(connection, KIND, self._now())
+            return await leases.next_retry(connection, KIND, since)
 
     async def failures(self) -> list[str]:
         async with self._database.search() as connection:

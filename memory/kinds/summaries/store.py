@@ -9,10 +9,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.kinds.summaries.summary import FIELDS, Condensed, Summary
 from memory.kinds.summaries.views import views
-from memory.storage import leases, lexical
+from memory.storage import leases
 from memory.storage.database import Database
+from memory.storage.index import lexical
+from memory.storage.index.vectors import Indexed
 from memory.storage.tables import learning, messages, sessions, summaries
-from memory.storage.vectors import Indexed
 
 KIND = "summaries"
 

@@ -1,6 +1,7 @@
 """One chat turn: what is refused, what is cut away, what is said, and how it goes over the wire."""
 
 import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -134,18 +135,21 @@ async def send(request: OllamaRequest, fault: OllamaFault | None, parts: list[Js
 
 
 async def stream(
-    request: OllamaRequest, fault: OllamaFault | None, parts: list[Json], http: web.Request
+    request: OllamaRequest, fault: OllamaFault | None, parts: AsyncIterable[Json], http: web.Request
 ) -> web.StreamResponse:
     """One JSON object a line, up to where the fault breaks it."""
     response = web.StreamResponse(headers={"content-type": "application/x-ndjson"})
     await response.prepare(http)
-    breaks = fault is not None and fault.kind in BREAKS
-    shown = parts[: min(fault.after, len(parts) - 1)] if fault is not None and breaks else parts
-    for part in shown:
+    most = fault.after if fault is not None and fault.kind in BREAKS else None
+    sent = 0
+    async for part in parts:
+        if most is not None and (sent >= most or part["done"]):
+            break
         if part["done"]:
             request.end = "complete"
         await response.write(dumps(part).encode("utf-8", "surrogatepass") + b"\n")
-    if fault is not None and breaks:
+        sent += 1
+    if fault is not None and most is not None:
         if fault.kind == "stall":
             await asyncio.sleep(FOR_EVER)
         request.end = f"fault: {fault.kind}"
@@ -154,6 +158,12 @@ async def stream(
         if fault.kind == "disconnect":
             _abort(http)
     return response
+
+
+async def one_by_one(parts: Iterable[Json]) -> AsyncGenerator[Json, None]:
+    """What is there already, as what is still being made."""
+    for part in parts:
+        yield part
 
 
 def stamp(seconds: float = 0.0) -> str:

@@ -20,6 +20,7 @@ from tests.fakes.ollama_api.chat import (
     cut,
     lines,
     misplaced_results,
+    one_by_one,
     send,
     stamp,
     stream,
@@ -258,7 +259,7 @@ class OllamaApi:
         request.reply = self.book.take(request) or unscripted(request)
         parts = lines(request, model)
         if request.body.get("stream", True):
-            return await stream(request, fault, parts, http)
+            return await stream(request, fault, one_by_one(parts), http)
         return await send(request, fault, parts, http)
 
     async def _embed_answer(self, request: OllamaRequest, http: web.Request) -> web.StreamResponse:

@@ -8,12 +8,13 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers import calls, prompt
-from handlers.calls import Call, Made, Outcome, Tool
+from handlers import prompt
+from handlers.answering import calls
+from handlers.answering.calls import Call, Made, Outcome, Tool
+from handlers.answering.rounds import MAX_ROUNDS, Answer, Rounds
 from handlers.locales import phrases
-from handlers.rounds import MAX_ROUNDS, Answer, Rounds
 from handlers.types import Incoming, Place, Request, Sender
-from handlers.work import Work, Works
+from handlers.work.works import Work, Works
 from memory.ports import ChatMessage, Failure, ModelRequest, TextBlock, ToolCall, ToolResult, ToolSpec
 from memory.storage.database import Database
 from memory.storage.tables import confirmations, facts
@@ -186,7 +187,7 @@ async def test_stop_ends_an_answer_while_its_tools_run(database: Database) -> No
 
 
 async def test_a_long_step_is_said_in_one_line(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handlers.rounds.STATUS_SECONDS", 0.01)
+    monkeypatch.setattr("handlers.answering.rounds.STATUS_SECONDS", 0.01)
     gate = asyncio.Event()
     asyncio.get_running_loop().call_later(0.05, gate.set)
     _, shown = await loop(database, [tool("slow", wait=gate)], [call("slow"), "Ready."], asyncio.Event())

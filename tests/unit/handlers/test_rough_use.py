@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from bot.idle_work import close_idle_work
+from bot.jobs.idle_work import close_idle_work
 from memory.ports import Failure
 from memory.storage.database import Database
 from memory.storage.tables import facts, messages, reminders, session_states

@@ -7,8 +7,8 @@ import pytest
 from bot.embedders.builtin import UseEmbedder
 from memory.memory import Memory
 from memory.ports import Embedder
-from memory.storage.chroma import ChromaIndex
 from memory.storage.database import Database
+from memory.storage.index.chroma import ChromaIndex
 from memory.types import MemorySettings
 from tests.fakes.clock import FrozenClock
 from tests.fakes.model import ScriptedModel

@@ -8,6 +8,7 @@ import copy
 import logging
 from collections import defaultdict
 from collections.abc import Awaitable
+from datetime import timedelta
 from typing import Any
 
 import aiohttp
@@ -22,6 +23,7 @@ from bot.transports.matrix.account import Account, MatrixSettings
 from bot.transports.matrix.client import Homeserver, Json
 from bot.transports.matrix.crypto.cross_signing import Identity, Signed, ensure_signed, look
 from bot.transports.matrix.errors import AccountError, MatrixError
+from bot.transports.matrix.rooms import Rotation
 
 log = structlog.get_logger(__name__)
 
@@ -172,7 +174,7 @@ class Machine:
 
     # --- out ---
 
-    async def encrypt(self, room_id: str, kind: str, content: Json) -> tuple[str, Json]:
+    async def encrypt(self, room_id: str, kind: str, content: Json, rotation: Rotation) -> tuple[str, Json]:
         """The event as it goes into an encrypted room. Raises `MatrixError`."""
         async with self._sealing[room_id]:
             room: Any = self._client.rooms.get(room_id) if self._client else None
@@ -182,10 +184,18 @@ class Machine:
                 await self._checked(self._client.joined_members(room_id))
             if self._client.should_query_keys:
                 await self._checked(self._client.keys_query())
+            self._limit(room_id, rotation)
             if self._client.olm.should_share_group_session(room_id):
                 await self._share_key(room_id)
+                self._limit(room_id, rotation)
             sealed: tuple[str, Json] = self._client.encrypt(room_id, kind, content)
             return sealed
+
+    def _limit(self, room_id: str, rotation: Rotation) -> None:
+        """The library does not look at what a room asks for."""
+        session: Any = self._client.olm.outbound_group_sessions.get(room_id)
+        if session is not None:
+            session.max_messages, session.max_age = rotation.messages, timedelta(seconds=rotation.seconds)
 
     async def _share_key(self, room_id: str) -> None:
         """Give everybody in the room the key of what follows, to each of their devices."""

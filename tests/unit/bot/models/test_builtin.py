@@ -159,13 +159,12 @@ async def test_requests_wait_for_each_other_and_keep_their_answers(model: Builti
 async def test_the_event_loop_runs_while_the_model_answers(model: BuiltinModel) -> None:
     await complete(model, request("Hi", max_tokens=1))
     work = asyncio.create_task(complete(model, request("What is rain?", max_tokens=30)))
-    gaps: list[float] = []
+    turns = 0
     while not work.done():
-        before = time.perf_counter()
         await asyncio.sleep(0.001)
-        gaps.append(time.perf_counter() - before)
+        turns += 1
     await work
-    assert sorted(gaps)[int(0.9 * len(gaps))] < 0.1
+    assert turns > 30
 
 
 async def test_a_schema_is_refused(model: BuiltinModel) -> None:

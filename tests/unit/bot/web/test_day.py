@@ -5,8 +5,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from bot.jobs.watch import Watch
 from bot.transports.base import Fault, SendError
-from bot.watch import Watch
 from memory.ports import Failure, ModelRequest, StopReason
 from memory.storage.database import Database
 from memory.storage.tables import messages, spend, telemetry_events

@@ -18,7 +18,7 @@ from bot.config import Web
 from bot.hook_settings import Hook, MissingPath, Template
 from bot.web.guard import Limits
 from bot.web.hooks import BODY_BYTES, SIGNATURE, WINDOW_SECONDS
-from handlers import own_events
+from handlers.remembering import own_events
 from memory.kinds.observations.observation import Observation, Type
 from memory.scope import PUBLIC, Audience, own_key, team_key
 from memory.storage import members, people, sessions

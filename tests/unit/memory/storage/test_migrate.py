@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from memory.storage import migrate as migration
 from memory.storage.backups import backups_of, remove_old_backups, take_backup
 from memory.storage.database import Database
-from memory.storage.lexical import CREATE, TABLES
+from memory.storage.index.lexical import CREATE, TABLES
 from memory.storage.migrate import HEAD, SchemaError, alembic_config, migrate
 from memory.storage.tables import metadata
 from tests.fakes.clock import FrozenClock

@@ -7,7 +7,7 @@ from memory.kinds.observations.observation import Observation
 from memory.memory import Memory
 from memory.scope import MANAGE_OBSERVATIONS, PUBLIC, Audience
 from memory.storage import members
-from memory.storage.lexical import OBSERVATIONS
+from memory.storage.index.lexical import OBSERVATIONS
 from tests.fakes.noticing import Noticing, noticed
 from tests.unit.memory.world import World
 

@@ -1,0 +1,244 @@
+"""What a model is shown of what was said before, and how that is made shorter.
+
+A window, cut in steps; or, where the provider condenses conversations, its newest compaction and all that was said
+since. Rule: an answer never waits for a compaction, but where without one there would be none.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import structlog
+
+from handlers import prompt
+from handlers.answering import prefix
+from handlers.answering.prefix import Prefix
+from handlers.prompt import Situation
+from memory.instants import to_ms
+from memory.memory import Memory
+from memory.ports import (
+    Account,
+    ChatMessage,
+    Clock,
+    Compacted,
+    Compaction,
+    Finished,
+    LanguageModel,
+    ModelError,
+    ModelRequest,
+    ModelTraits,
+    Purpose,
+    TextBlock,
+    Tier,
+    complete,
+)
+from memory.storage import compactions
+from memory.storage import log as message_log
+from memory.storage.compactions import Stored
+from memory.storage.database import Database
+from memory.telemetry import CacheBroke, CompactionFired, code, record
+from memory.types import Message
+
+log = structlog.get_logger(__name__)
+
+MOST_MESSAGES = 400  # since the last compaction: more are cut to a window
+COMPACTION_TOKENS = 4096
+CACHED_MS = 60 * 60 * 1000  # how long a provider keeps the beginning of a prompt
+_BYTES_A_TOKEN = 3
+_ROOM = 0.9  # of what fits: sizes in bytes are a guess
+_MOSTLY = 4  # a message of less than a quarter of the prompt is not what makes it too long
+
+Build = Callable[[Situation, ModelTraits], ModelRequest]
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A prompt, and what it was made of."""
+
+    situation: Situation
+    tier: Tier
+    traits: ModelTraits
+    build: Build
+    stored: Stored
+    """The session's compaction as it stood."""
+    last: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The beginning of the last prompt, where a provider may still have it."""
+
+    @property
+    def prompt(self) -> ModelRequest:
+        return self.build(self.situation, self.traits)
+
+    @property
+    def prefix(self) -> Prefix:
+        return prefix.prefix_of(self.situation, self.prompt, self.traits.name)
+
+    def cache_break(self, usage: Mapping[str, int]) -> CacheBroke | None:
+        """What to note where it did not begin as the last one did, and the provider keeps beginnings."""
+        reason = prefix.broke(self.last, self.prefix, self.prompt) if self.last else None
+        written, read = usage.get("cache_write", 0), usage.get("cache_read", 0)
+        if reason is None or not (written or read):
+            return None
+        account = self.prompt.account
+        return CacheBroke(
+            user_id=account.user_id,
+            session_id=account.session_id,
+            model=code(self.traits.name),
+            reason=reason,
+            tokens_cache_write=written,
+        )
+
+
+class MessageTooLongError(Exception):
+    """The newest message alone is more than the model can read; `fits` is how much of it would do."""
+
+    def __init__(self, fits: float) -> None:
+        super().__init__()
+        self.fits = fits
+
+
+class Past:
+    """Opens talks, shortens them, and has compactions made beside them."""
+
+    def __init__(
+        self,
+        database: Database,
+        clock: Clock,
+        memory: Memory,
+        model: LanguageModel,
+        *,
+        kept: int,
+        compact_from: int,
+    ) -> None:
+        """A chat is condensed when all but its newest `kept` messages have more than `compact_from` tokens."""
+        self._database = database
+        self._clock = clock
+        self._memory = memory
+        self._model = model
+        self._kept = kept
+        self._compact_from = compact_from
+        self._making: dict[int, asyncio.Task[None]] = {}
+
+    async def open(self, situation: Situation, tier: Tier, build: Build) -> Talk:
+        """Show the model all that it can be shown. Raises `ModelError`."""
+        traits = await self._model.traits(tier)
+        newest = situation.newest
+        async with self._database.read() as connection:
+            trace, at = await message_log.last_trace(connection, newest.session_id)
+            last: dict[str, Any] = trace.get("prefix", {}) if to_ms(self._clock.now()) - at < CACHED_MS else {}
+            talk = Talk(situation, tier, traits, build, Stored(), last)
+            if traits.compaction is Compaction.NONE:
+                return talk
+            stored = await compactions.load(connection, newest.session_id)
+            if stored.through_id >= newest.id:  # an old message, asked once more: the block knows what came of it
+                return talk
+            since = await message_log.newest_after(
+                connection, newest.session_id, stored.through_id, MOST_MESSAGES, before=newest.id
+            )
+        is_all = len(since) < MOST_MESSAGES
+        earlier = "" if is_all else situation.earlier
+        whole = replace(situation, history=since, earlier=earlier, compacted=stored.compacted)
+        older = sum(len(message.text.encode()) for message in since[: -self._kept]) // _BYTES_A_TOKEN
+        if traits.compaction is Compaction.ON_DEMAND and older > self._compact_from:
+            self._begin(replace(talk, stored=stored, situation=whole))
+        if not is_all or (traits.compaction is Compaction.ON_DEMAND and older > 2 * self._compact_from):
+            return replace(talk, stored=stored)  # nothing has come of compactions for long
+        return replace(talk, stored=stored, situation=whole)
+
+    async def shorten(self, talk: Talk, error: ModelError) -> Talk:
+        """Make a prompt fit that was too long. Raises `MessageTooLongError` where the newest message
+        does not, and the error itself where that is not to blame.
+        """
+        newest = talk.situation.newest
+        summary = await self._memory.summary_of(newest.session_id, is_urgent=True)
+        tried = list(prompt.shorter(talk.situation, summary))
+        sizes = [prompt.weigh(talk.build(each, talk.traits)) for each in tried]
+        whole, barest = prompt.weigh(talk.prompt), sizes[-1]
+        message = len(newest.text.encode(errors="replace"))
+        room = whole * _ROOM / error.excess if error.excess else (whole + barest) / 2
+        shorter = next((each for each, size in zip(tried, sizes, strict=True) if size <= room), None)
+        if shorter is None or (error.excess is None and message > whole / 2):
+            if message < barest / _MOSTLY:
+                raise error  # it is what we say ourselves that does not fit
+            raise MessageTooLongError(room / whole)
+        cut = len(talk.situation.history) - len(shorter.history)
+        if cut and talk.traits.compaction is Compaction.ON_DEMAND:
+            made = await self._make(talk, talk.situation.history[:cut])
+            if made is not None:
+                shorter = replace(shorter, compacted=made, earlier="")
+        return replace(talk, situation=shorter)
+
+    async def keep(self, talk: Talk, finished: Finished) -> None:
+        """Store a compaction that came with an answer: it stands for all up to the question."""
+        assert finished.compacted is not None, "only such are kept"
+        await self._store(talk, finished.compacted, talk.situation.newest.id, finished)
+
+    async def settled(self) -> None:
+        """Return when no compaction is being made."""
+        await asyncio.gather(*self._making.values())
+
+    async def close(self) -> None:
+        """Give up what is being made: it is begun anew with the next message."""
+        for task in list(self._making.values()):
+            task.cancel()
+        await asyncio.gather(*self._making.values(), return_exceptions=True)
+
+    def _begin(self, talk: Talk) -> None:
+        """Condense all but the newest messages, beside the answer; one at a time in a session."""
+        older = list(talk.situation.history[: -self._kept])
+        while older and older[-1].role == "user":
+            older.pop()
+        session_id = talk.situation.newest.session_id
+        if not older or session_id in self._making:
+            return
+
+        async def make() -> None:
+            try:
+                await self._make(talk, older)
+            except Exception:
+                log.exception("past.compaction_failed", session=session_id)
+            finally:
+                del self._making[session_id]
+
+        self._making[session_id] = asyncio.create_task(make())
+
+    async def _make(self, talk: Talk, older: Sequence[Message]) -> Compacted | None:
+        """Have the provider condense what it has of the session up to here; None where it does not."""
+        older_talk = replace(talk.situation, history=older)
+        built = talk.build(older_talk, talk.traits)
+        messages = built.messages[:-1]
+        if not messages:
+            return None
+        if older_talk.earlier and built.compacted is None:
+            told = prompt.fence("earlier in this chat", older_talk.earlier)
+            messages = (ChatMessage("user", (TextBlock(told),)), *messages)
+        account = Account(Purpose.SUMMARY, built.account.user_id, talk.situation.newest.session_id)
+        asked = replace(
+            built, messages=messages, compacts=True, max_tokens=COMPACTION_TOKENS, tier=talk.tier, account=account
+        )
+        try:
+            finished = await complete(self._model, asked)
+        except ModelError as error:
+            log.warning("past.not_condensed", failure=error.failure, detail=error.detail)
+            return None
+        if finished.compacted is None:  # whoever stands in for the provider answered
+            return None
+        await self._store(talk, finished.compacted, older[-1].id, finished)
+        return finished.compacted
+
+    async def _store(self, talk: Talk, compacted: Compacted, through_id: int, finished: Finished) -> None:
+        session_id = talk.situation.newest.session_id
+        usage = finished.billed[0].usage if finished.billed else finished.usage  # its line comes first
+        event = CompactionFired(
+            user_id=talk.prompt.account.user_id,
+            session_id=session_id,
+            model=code(compacted.model),
+            tokens_before=usage.input + usage.cache_read + usage.cache_write,
+            tokens_after=usage.output,
+        )
+        now = to_ms(self._clock.now())
+        async with self._database.write() as connection:
+            if await compactions.put(connection, session_id, compacted, through_id, epoch=talk.stored.epoch, now=now):
+                await record(connection, event, now)
+            else:
+                log.info("past.compaction_outdated", session=session_id)

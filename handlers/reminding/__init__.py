@@ -1,0 +1,1 @@
+"""Reminders: what a person means by a time, and what rings then."""

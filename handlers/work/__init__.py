@@ -1,0 +1,1 @@
+"""Pieces of work: what is open, what it shows, and the things that are worked on: drafts and instructions."""

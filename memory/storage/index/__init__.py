@@ -1,0 +1,1 @@
+"""The derived indexes: words and vectors, rebuilt from SQL at any time."""
