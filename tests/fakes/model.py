@@ -45,11 +45,12 @@ class Says:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Tool calls, after some words perhaps. `call` makes one."""
+    """Tool calls, after some words perhaps. `call` makes one; `gate` as for `Says`."""
 
     calls: tuple[ToolCall, ...]
     text: str = ""
     billed: Billed | None = None
+    gate: asyncio.Event | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class Fails:
     failure: Failure
     after: str = ""
     retry_after: float | None = None
+    is_of_model: bool = False
 
 
 Answer = Says | Calls | Fails
@@ -94,7 +96,7 @@ class ScriptedModel:
         answer = self._next(request)
         try:
             for index, word in enumerate(_words(_shown(answer))):
-                if index == 1 and isinstance(answer, Says) and answer.gate is not None:
+                if index == 1 and isinstance(answer, Says | Calls) and answer.gate is not None:
                     await answer.gate.wait()
                 await asyncio.sleep(0)
                 yield TextDelta(word)
@@ -102,7 +104,12 @@ class ScriptedModel:
             self.abandoned += 1
             raise
         if isinstance(answer, Fails):
-            raise ModelError(answer.failure, "as the script says", retry_after=answer.retry_after)
+            raise ModelError(
+                answer.failure,
+                "as the script says",
+                retry_after=answer.retry_after,
+                is_of_model=answer.is_of_model,
+            )
         yield _finished(request, answer, self._traits.name)
 
     async def close(self) -> None:
