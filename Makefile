@@ -49,4 +49,4 @@ pin: .venv/.dev ## write constraints.txt anew from the newest versions that fit
 
 clean: ## remove what the other verbs made
 	rm -rf .venv .venv-synapse .venv-node .venv-browser tests/e2e/e2ee/node_modules
-	rm -rf .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf build .pytest_cache .ruff_cache .hypothesis .import_linter_cache

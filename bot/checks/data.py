@@ -88,6 +88,7 @@ async def index(settings: Settings, owner: Owner | None) -> str:
     _check_learning(await asyncio.to_thread(_failures, path))
     waits = f"{behind} of {total} summaries are not indexed" if behind else f"{total} summaries"
     waits += ", forgotten vectors are not cleared" if unswept else ""
+    waits += _said_of_change(await asyncio.to_thread(_embedded, path))
     if owner is None:
         return f"{waits}; the next start does it" if behind or unswept else waits
     if behind or unswept:
@@ -112,6 +113,20 @@ def _figures(path: Path) -> tuple[int, int, int, int]:
             "(SELECT count(*) FROM kept_values WHERE key = 'memory.unswept' AND updated_at < ?)",
             (before, before),
         ).fetchone()
+
+
+def _embedded(path: Path) -> dict[str, int]:
+    """An embedder's name and dimension -> how many messages have vectors of it."""
+    query = "SELECT indexed_as, count(*) FROM evidence WHERE indexed_as IS NOT NULL GROUP BY 1"
+    with reading(path) as opened:
+        return dict(opened.execute(query).fetchall())
+
+
+def _said_of_change(embedded: dict[str, int]) -> str:
+    if len(embedded) < 2:  # noqa: PLR2004 - one embedder made all of them
+        return ""
+    listed = ", ".join(f"{count} messages by {name}" for name, count in sorted(embedded.items()))
+    return f"; the embedder was changed and they are embedded anew ({listed})"
 
 
 def _failures(path: Path) -> dict[str, int]:

@@ -6,7 +6,7 @@ Rule: it asks with the running device's own token and changes nothing; nobody is
 import asyncio
 import re
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -20,6 +20,9 @@ from bot.pulse import key_of
 from bot.transports.matrix import files
 from bot.transports.matrix.client import Homeserver
 from bot.transports.matrix.errors import MatrixError, explain
+
+if TYPE_CHECKING:
+    from bot.transports.matrix.crypto.cross_signing import Standing
 
 log = structlog.get_logger(__name__)
 
@@ -37,10 +40,12 @@ async def matrix(settings: Settings, owner: Owner | None) -> str:
         async with Homeserver(section.homeserver) as server:
             server.token = str(device["access_token"])
             await server.call("GET", "/account/whoami")
-            signed = await _signed(server, settings, device)
+            standing = await _standing(server, settings, device)
     except MatrixError as error:
         raise Wrong(f"{said}: {explain(error)}", f"curl -sSI {section.homeserver}/_matrix/client/versions") from error
-    if section.encryption != "off" and not signed:
+    if standing and not standing.fingerprint:
+        return f"{said}; the first start makes its keys (merk run)"
+    if standing and standing.signed != "signed":
         raise Wrong(f"{said} is not signed: strict clients send it no keys", "merk matrix verify")
     if owner is None or not owner.serves:
         return f"{said}; Merk is not running (merk run)"
@@ -69,6 +74,8 @@ async def fingerprint_lines(settings: Settings) -> list[str]:
         "foreign": "no: another client owns this account's cross-signing identity. Verify this device there, "
         "or reset the identity there and restart Merk",
     }.get(standing.signed, "no: set matrix.password once and restart Merk")
+    if not standing.fingerprint:
+        signed = "no: without keys there is nothing to sign"
     return [
         f"User:         {device['user_id']}",
         f"Device:       {device['device_id']}",
@@ -77,13 +84,13 @@ async def fingerprint_lines(settings: Settings) -> list[str]:
     ]
 
 
-async def _signed(server: Homeserver, settings: Settings, device: dict[str, Any]) -> bool:
+async def _standing(server: Homeserver, settings: Settings, device: dict[str, Any]) -> "Standing | None":
+    """How the device stands; None without encryption."""
     if settings.matrix.encryption == "off":
-        return False
-    from bot.transports.matrix.crypto.cross_signing import Signed, look  # noqa: PLC0415 - needs the extra `matrix`
+        return None
+    from bot.transports.matrix.crypto.cross_signing import look  # noqa: PLC0415 - needs the extra `matrix`
 
-    standing = await look(server, str(device["user_id"]), str(device["device_id"]))
-    return standing.signed is Signed.SIGNED
+    return await look(server, str(device["user_id"]), str(device["device_id"]))
 
 
 def _device(settings: Settings) -> dict[str, Any]:

@@ -44,9 +44,14 @@ class Ranked:
     words: Floats
     views: Mapping[str, Floats]
 
-    def order(self) -> Ints:
+    def best(self, most: int) -> Ints:
         """Places on the shelf, best first; on equal scores the later message."""
-        return np.lexsort((-self.shelf.ids, -self.scores))
+        if most < len(self.scores):
+            least = np.partition(self.scores, -most)[-most]
+            among = np.flatnonzero(self.scores >= least)
+        else:
+            among = np.arange(len(self.scores))
+        return among[np.lexsort((-self.shelf.ids[among], -self.scores[among]))][:most]
 
     def line(self, place: int) -> Line:
         return Line(
@@ -64,7 +69,7 @@ class Ranked:
         A session's score is its best message's. `without` is the session that is going on.
         """
         found: dict[int, list[Line]] = {}
-        for place in self.order()[: 50 * most]:
+        for place in self.best(50 * most):
             session = int(self.shelf.sessions[place])
             if session == without or (session not in found and len(found) == most):
                 continue

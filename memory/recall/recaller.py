@@ -50,8 +50,6 @@ class _Search:
     arms_by: float
     """Deadlines on the loop's clock: the arms leave time to load what they found."""
     all_by: float
-    vector: Vector | None = None
-    """The question, where the embedder answered."""
     degraded: list[str] = field(default_factory=list[str])
     ms: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -100,12 +98,14 @@ class Recaller:
             all_by=now + self._settings.recall_seconds,
         )
         async with asyncio.TaskGroup() as arms:  # none outlives another's failure: it would hold a connection
-            meaning = arms.create_task(self._meaning(search, audience, text))  # what takes longest begins first
+            vector = arms.create_task(self._embedded(search, text))  # what takes longest begins first
+            meaning = arms.create_task(self._meaning(search, audience, vector))
+            noticed = arms.create_task(self._noticed(search, audience, session_id, text, vector))
             by_words = arms.create_task(self._words(search, audience, text))
             in_log = arms.create_task(self._said(search, audience, text))
             kept = arms.create_task(self._all_facts(search, audience))
         cosines, words, said, facts = meaning.result(), by_words.result(), in_log.result(), kept.result()
-        ranked = await self._ranked(search, audience, said)
+        ranked = await self._ranked(search, audience, said, vector.result())
         candidates = rank(
             [] if ranked is None else ranked.sessions(_CANDIDATES, without=session_id, lines=LINES, floor=self.floor),
             {each: cosine for each, cosine in cosines.items() if each != session_id},  # what is going on
@@ -114,15 +114,14 @@ class Recaller:
             limit=_CANDIDATES,
         )
         found = await self._sessions(search, audience, candidates)
-        noticed = await self._noticed(search, audience, session_id, text)
         search.took("all", search.began)
         return Recall(
             facts=tuple(facts),
             recollections=fitted([recollection for _, recollection in found]),
-            observations=noticed,
+            observations=noticed.result(),
             degraded=tuple(search.degraded),
             trace=self._trace(search, facts, [each for each, _ in found])
-            | {"candidates": _candidates(ranked), "observations": _figures(noticed)},
+            | {"candidates": _candidates(ranked), "observations": _figures(noticed.result())},
         )
 
     async def _all_facts(self, search: _Search, audience: Audience) -> list[Fact]:
@@ -153,14 +152,18 @@ class Recaller:
             search.took("said", started)
 
     async def _ranked(
-        self, search: _Search, audience: Audience, said: tuple[Question, Found, set[int]] | None
+        self,
+        search: _Search,
+        audience: Audience,
+        said: tuple[Question, Found, set[int]] | None,
+        vector: Vector | None,
     ) -> Ranked | None:
         if said is None:
             return None
         started = time.monotonic()
         question, found, outdated = said
         try:
-            return await self._finder.rank(question, found, search.vector, asker=audience.user_id, replaced=outdated)
+            return await self._finder.rank(question, found, vector, asker=audience.user_id, replaced=outdated)
         finally:
             search.took("rank", started)
 
@@ -176,14 +179,17 @@ class Recaller:
             search.miss("store", error)
             return []
 
-    async def _noticed(self, search: _Search, audience: Audience, session_id: int, text: str) -> tuple[Noticed, ...]:
+    async def _noticed(
+        self, search: _Search, audience: Audience, session_id: int, text: str, vector: "asyncio.Task[Vector | None]"
+    ) -> tuple[Noticed, ...]:
         if not self._asks(text):
             return ()
+        wanted = await vector
         started = time.monotonic()
         try:
             async with asyncio.timeout_at(search.all_by):
                 return await self._observations.recall(
-                    audience, text, session_id=session_id, vector=search.vector, floor=self.floor
+                    audience, text, session_id=session_id, vector=wanted, floor=self.floor
                 )
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             search.miss("store", error)
@@ -209,17 +215,30 @@ class Recaller:
         finally:
             search.took("words", started)
 
-    async def _meaning(self, search: _Search, audience: Audience, text: str) -> dict[int, float]:
+    async def _embedded(self, search: _Search, text: str) -> Vector | None:
+        """The question as the embedder sees it; None where it did not answer, or nothing is asked."""
         if not self._asks(text):
-            return {}
-        part = "embedder"
+            return None
         try:
             async with asyncio.timeout_at(search.arms_by):
-                search.vector = vector = await self._embedder.embed_query(text)
-                part = "index"
-                return await self._index.nearest(audience.visible, vector, _VIEWS)
+                return await self._embedder.embed_query(text)
         except (EmbedderError, OSError, TimeoutError) as error:
-            search.miss(part, error)
+            search.miss("embedder", error)
+            return None
+        finally:
+            search.took("embedder", search.began)
+
+    async def _meaning(
+        self, search: _Search, audience: Audience, vector: "asyncio.Task[Vector | None]"
+    ) -> dict[int, float]:
+        wanted = await vector
+        if wanted is None:
+            return {}
+        try:
+            async with asyncio.timeout_at(search.arms_by):
+                return await self._index.nearest(audience.visible, wanted, _VIEWS)
+        except (OSError, TimeoutError) as error:
+            search.miss("index", error)
             return {}
         finally:
             search.took("meaning", search.began)
@@ -286,7 +305,7 @@ def _candidates(ranked: Ranked | None) -> list[dict[str, Any]]:
     """The best messages with their score in every view: why these and no others."""
     if ranked is None or not len(ranked.shelf):
         return []
-    best = [ranked.line(int(place)) for place in ranked.order()[:_TRACED]]
+    best = [ranked.line(int(place)) for place in ranked.best(_TRACED)]
     return [
         {
             "message": line.message_id,

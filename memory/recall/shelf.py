@@ -3,8 +3,7 @@
 Rule: no text is here, only figures; a shelf is derived from SQL and may be dropped at any time.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,36 +13,46 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
 
-_MANY = 2048
+_MANY = 1024
 """Vectors that are compared exactly; of more, this many of the likeliest are."""
 _FEW = 30
 """So many vectors count as much as no knowledge of what they have in common."""
 _ROWS = 2048
 """Vectors unpacked at a time: they stay in the processor's cache."""
+_SMALL = 4096
+_SHARE = 16
+"""Vectors that came later are kept beside a volume of at least this many until they are one in so many of its own."""
 
 
 @dataclass(frozen=True)
-class Codes:
-    """Packed vectors: `of` is the message that each belongs to, ascending."""
+class Volume:
+    """Vectors of messages, packed: `of` is the message that each belongs to, ascending."""
 
     of: Ints
     scales: Floats
     numbers: NDArray[np.int8]
+    whose: Ints
+    """Of each message with vectors here, its number in the order of ids."""
+    middle: Floats | None = None
+    """What all vectors have in common; None: what these have."""
 
     def __len__(self) -> int:
         return len(self.of)
 
-    @classmethod
-    def joined(cls, several: "Sequence[Codes]") -> "Codes":
-        """One after the other; one alone stays itself, with what was computed of it."""
-        held = [each for each in several if len(each)]
-        if len(held) < 2:  # noqa: PLR2004 - there is nothing to join
-            return held[0] if held else NO_CODES
-        return cls(
-            np.concatenate([each.of for each in held]),
-            np.concatenate([each.scales for each in held]),
-            np.concatenate([each.numbers for each in held]),
+    def with_later(self, later: "Volume") -> "Volume":
+        """Both as one, later messages behind."""
+        return Volume(
+            np.concatenate([self.of, later.of]),
+            np.concatenate([self.scales, later.scales]),
+            np.concatenate([self.numbers, later.numbers]),
+            np.concatenate([self.whose, later.whose]),
+            self.middle,
         )
+
+    @cached_property
+    def firsts(self) -> Ints:
+        """Where the first vector of each message is."""
+        return _beginnings(self.of)
 
     @cached_property
     def signs(self) -> NDArray[np.uint64]:
@@ -73,6 +82,8 @@ class Codes:
     @cached_property
     def mean(self) -> Floats:
         """What all have in common, the less trusted the fewer they are."""
+        if self.middle is not None:
+            return self.middle
         total = np.zeros(self.numbers.shape[1], dtype=np.float32)
         for start in range(0, len(self), _ROWS):
             total += self.scales[start : start + _ROWS] @ self.numbers[start : start + _ROWS].astype(np.float32)
@@ -97,10 +108,12 @@ class Codes:
 
     @property
     def nbytes(self) -> int:
-        return self.of.nbytes + self.scales.nbytes + self.numbers.nbytes
+        return self.of.nbytes + self.scales.nbytes + self.numbers.nbytes + self.whose.nbytes
 
 
-NO_CODES = Codes(np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros((0, 0), np.int8))
+Codes = tuple[Ints, Floats, NDArray[np.int8]]
+"""Packed vectors as they are read: whose, ascending, their scales, and the numbers."""
+NO_CODES: Codes = (np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros((0, 0), np.int8))
 
 
 @dataclass(frozen=True)
@@ -117,35 +130,81 @@ class Shelf:
     at: Ints
     """Milliseconds since the epoch."""
     languages: NDArray[np.int8]
-    codes: Codes = NO_CODES
+    by_id: Ints
+    """The places of the messages in the order of their ids."""
+    volumes: tuple[Volume, ...] = ()
+    """The vectors: most of them, and those that came later."""
 
     @classmethod
     def of(cls, rows: Ints, codes: Codes = NO_CODES) -> "Shelf":
         """From rows of message, session, speaker, question, words, instant and language."""
         rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
-        return cls(
-            ids=rows[:, 0].copy(),
-            sessions=rows[:, 1].copy(),
-            speakers=rows[:, 2].copy(),
-            is_question=rows[:, 3] != 0,
-            words=rows[:, 4].astype(np.float32),
-            at=rows[:, 5].copy(),
-            languages=rows[:, 6].astype(np.int8),
-            codes=codes,
+        return cls(*_columns(rows), by_id=np.argsort(rows[:, 0])).with_vectors(codes)
+
+    def with_later(self, rows: Ints, codes: Codes = NO_CODES) -> "Shelf":
+        """With messages whose ids are greater than all here. What is there already is not looked at again."""
+        if not len(rows):
+            return self.with_vectors(codes)
+        rows = rows[np.lexsort((rows[:, 0], rows[:, 1]))]
+        before = np.searchsorted(self.sessions, rows[:, 1], side="right")
+        ids, sessions, speakers, is_question, words, at, languages = _columns(rows)
+        moved = self.by_id + np.searchsorted(before, self.by_id, side="right")
+        landed = before + np.arange(len(rows))
+        together = Shelf(
+            ids=np.insert(self.ids, before, ids),
+            sessions=np.insert(self.sessions, before, sessions),
+            speakers=np.insert(self.speakers, before, speakers),
+            is_question=np.insert(self.is_question, before, is_question),
+            words=np.insert(self.words, before, words),
+            at=np.insert(self.at, before, at),
+            languages=np.insert(self.languages, before, languages),
+            by_id=np.concatenate([moved, landed[np.argsort(ids)]]),
+            volumes=self.volumes,
         )
+        return together.with_vectors(codes)
+
+    def with_vectors(self, codes: Codes) -> "Shelf":
+        """With vectors of messages that have none yet; those of messages that are not here are left out."""
+        of, scales, numbers = codes
+        whose = np.searchsorted(self._sorted_ids, of)
+        is_here = whose < len(self)
+        is_here[is_here] = self._sorted_ids[whose[is_here]] == of[is_here]
+        if not is_here.any():
+            return self
+        if not is_here.all():
+            of, scales, numbers, whose = of[is_here], scales[is_here], numbers[is_here], whose[is_here]
+        later = Volume(of, scales, numbers, whose[_beginnings(of)])
+        if not self.volumes:
+            return replace(self, volumes=(later,))
+        first, *second = self.volumes
+        if len(first) < _SMALL:
+            return replace(self, volumes=(first.with_later(later),))
+        beside = second[0].with_later(later) if second else replace(later, middle=first.mean)
+        if len(beside) * _SHARE > len(first):
+            return replace(self, volumes=(first.with_later(beside),))
+        return replace(self, volumes=(first, beside))
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @property
     def nbytes(self) -> int:
-        return len(self) * 200 + self.codes.nbytes
+        return len(self) * 200 + sum(volume.nbytes for volume in self.volumes)
 
     @property
-    def rows(self) -> Ints:
-        """As `of` takes them."""
-        columns = (self.ids, self.sessions, self.speakers, self.is_question, self.words, self.at, self.languages)
-        return np.stack([column.astype(np.int64) for column in columns], axis=1)
+    def last(self) -> int:
+        """The id of the newest message; 0 = there is none."""
+        return int(self.ids.max(initial=0))
+
+    @property
+    def last_coded(self) -> int:
+        """The id of the newest message with vectors; 0 = there is none."""
+        return max((int(volume.of[-1]) for volume in self.volumes), default=0)
+
+    @property
+    def dimension(self) -> int:
+        """Of the vectors; 0 = there are none."""
+        return self.volumes[0].numbers.shape[1] if self.volumes else 0
 
     @cached_property
     def is_person(self) -> Flags:
@@ -154,12 +213,12 @@ class Shelf:
     @cached_property
     def people(self) -> frozenset[int]:
         """Everybody who spoke."""
-        return frozenset(int(each) for each in np.unique(self.speakers) if each > 0)
+        return frozenset(np.flatnonzero(np.bincount(np.maximum(self.speakers, 0))).tolist()) - {0}
 
     @cached_property
     def starts(self) -> Ints:
         """Where each session begins."""
-        return np.flatnonzero(np.r_[True, self.sessions[1:] != self.sessions[:-1]]) if len(self) else self.ids
+        return _beginnings(self.sessions)
 
     @cached_property
     def runs(self) -> Ints:
@@ -167,9 +226,8 @@ class Shelf:
         return np.repeat(np.arange(len(self.starts)), np.diff(np.r_[self.starts, len(self)]))
 
     @cached_property
-    def _by_id(self) -> tuple[Ints, Ints]:
-        order = np.argsort(self.ids)
-        return self.ids[order], order
+    def _sorted_ids(self) -> Ints:
+        return self.ids[self.by_id]
 
     @cached_property
     def days(self) -> NDArray[np.datetime64]:
@@ -177,32 +235,35 @@ class Shelf:
 
     def places(self, message_ids: Ints) -> Ints:
         """Where messages stand here; those that do not are left out."""
-        ids, order = self._by_id
+        ids = self._sorted_ids
         at = np.searchsorted(ids, message_ids)
         at[at == len(ids)] = 0
-        return order[at[ids[at] == message_ids]] if len(ids) else at[:0]
-
-    @cached_property
-    def _coded(self) -> tuple[Ints, Ints]:
-        """Which messages have vectors, and where the first of each is."""
-        return np.unique(self.codes.of, return_index=True)
+        return self.by_id[at[ids[at] == message_ids]] if len(ids) else at[:0]
 
     def likeness(self, vector: Floats) -> tuple[Floats, Floats]:
         """Each message's cosine with a question, and the same centred: of its nearest part; 0 without a vector."""
         plain, centred = np.zeros(len(self), dtype=np.float32), np.zeros(len(self), dtype=np.float32)
-        if len(self.codes):
-            _, firsts = self._coded
-            places, here = self._coded_places
-            cosines = self.codes.cosines(vector)
-            plain[places] = np.maximum.reduceat(cosines, firsts)[here]
-            centred[places] = np.maximum.reduceat(self.codes.centred(cosines, vector), firsts)[here]
+        for volume in self.volumes:
+            places = self.by_id[volume.whose]
+            cosines = volume.cosines(vector)
+            plain[places] = np.maximum.reduceat(cosines, volume.firsts)
+            centred[places] = np.maximum.reduceat(volume.centred(cosines, vector), volume.firsts)
         return plain, centred
 
-    @cached_property
-    def _coded_places(self) -> tuple[Ints, Flags]:
-        """Where the messages with vectors stand here, and which of them do."""
-        owners, _ = self._coded
-        ids, order = self._by_id
-        at = np.minimum(np.searchsorted(ids, owners), len(ids) - 1)
-        here = ids[at] == owners
-        return order[at[here]], here
+
+def _columns(rows: Ints) -> tuple[Ints, Ints, Ints, Flags, Floats, Ints, NDArray[np.int8]]:
+    """The columns of a shelf, from rows as `Shelf.of` takes them."""
+    return (
+        rows[:, 0].copy(),
+        rows[:, 1].copy(),
+        rows[:, 2].copy(),
+        rows[:, 3] != 0,
+        rows[:, 4].astype(np.float32),
+        rows[:, 5].copy(),
+        rows[:, 6].astype(np.int8),
+    )
+
+
+def _beginnings(values: Ints) -> Ints:
+    """Where each run of equal values begins."""
+    return np.flatnonzero(np.r_[True, values[1:] != values[:-1]]) if len(values) else values

@@ -30,7 +30,7 @@ import pytest
 
 from tests.e2e.synapse import Synapse
 from tests.e2e.synapse_participant import Participant
-from tests.e2e.synapse_view import Event, RoomView
+from tests.e2e.synapse_view import Event, Message, RoomView
 
 FOLDER = Path(__file__).parent / "e2ee"
 _LINE_BYTES = 2**24
@@ -85,6 +85,15 @@ class StrictPerson(Participant):
     async def rotate(self, room: str) -> None:
         await self._ask("rotate", room=room)
 
+    async def read_file(self, message: Message) -> tuple[str, str]:
+        """An encrypted file: what the homeserver keeps of it, and the text that this client makes of that."""
+        answer = await self._ask("read_file", file=message.content["file"])
+        return answer["stored"], answer["text"]
+
+    async def scroll_up(self, room: str) -> None:
+        """To the beginning: a sync that brings much leaves out what came first. It is shown in the order of arrival."""
+        await self._ask("scroll_up", room=room)
+
     async def go_offline(self) -> None:
         await self._ask("stop")
 
@@ -134,6 +143,11 @@ class StrictPerson(Participant):
         else:
             view.take_ephemeral(event)
         self._news.set()
+
+
+def is_installed() -> bool:
+    """Whether `strict_person` has what it needs."""
+    return shutil.which("node") is not None and (FOLDER / "node_modules").exists()
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.e2e.merk_process import Merk
 from tests.e2e.synapse import Account, Synapse
 from tests.e2e.synapse_participant import Participant
-from tests.e2e.synapse_view import Message
+from tests.e2e.synapse_view import Event, Message, RoomView
 from tests.fakes.bot_api import BotApi
 from tests.fakes.messages_api import MessagesApi, Request
 
@@ -93,9 +93,9 @@ async def matrix_deployment(
             await merk.kill()
 
 
-async def enter(merk: MatrixMerk, person: Participant) -> str:
+async def enter(merk: MatrixMerk, person: Participant, *, encrypted: bool = False, state: Sequence[Event] = ()) -> str:
     """A private room with Merk in it."""
-    room_id = await person.create_room(invite=[merk.user_id], direct=True)
+    room_id = await person.create_room(invite=[merk.user_id], direct=True, encrypted=encrypted, state=state)
     await person.wait_for(room_id, lambda view: view.membership(merk.user_id) == "join")
     return room_id
 
@@ -108,6 +108,17 @@ async def answer(
     await person.send(room, text, thread=thread)
     view = await person.wait_for(room, lambda view: len(view.said_by(merk.user_id)) > before, within)
     return view.said_by(merk.user_id)[-1]
+
+
+def echoes(view: RoomView, merk: MatrixMerk) -> list[str]:
+    """What of the person's own words the model gave back, answer by answer."""
+    return [each.body.removeprefix("Echo: ") for each in view.said_by(merk.user_id) if each.body.startswith("Echo: ")]
+
+
+async def press(person: Participant, room: str, card: Message, label: str) -> None:
+    """React to a card with the mark in front of this label."""
+    mark = next(line for line in card.body.splitlines() if label in line).split(" ")[0]
+    await person.react(room, card.event_id, mark)
 
 
 def device(merk: MatrixMerk) -> str:

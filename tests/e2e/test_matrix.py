@@ -1,16 +1,13 @@
 """Merk on Matrix against Synapse: the story of the mission, and what must hold when processes and limits bite."""
 
 import asyncio
-import os
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
 
 import pytest
 
 from handlers.locales import phrases
 from tests.e2e.e2ee_client import strict_person
-from tests.e2e.matrix_stage import MatrixMerk, answer, device, enter, matrix_deployment
+from tests.e2e.matrix_stage import MatrixMerk, answer, device, echoes, enter, matrix_deployment
 from tests.e2e.matrix_stage import press as press_on
 from tests.e2e.synapse import Synapse
 from tests.e2e.synapse_participant import Participant
@@ -70,59 +67,6 @@ async def asked(merk: MatrixMerk, person: Participant, room: str, text: str) -> 
     return merk.answers()[before]
 
 
-OFFLINE_EVENTS = int(os.environ.get("MERK_TEST_OFFLINE_EVENTS", "150"))
-"""Over five rooms. The acceptance figure is 500, which takes several minutes: MERK_TEST_OFFLINE_EVENTS=500."""
-
-
-@pytest.mark.timeout(120 + 2 * OFFLINE_EVENTS)
-async def test_p46_events_over_5_rooms_while_offline_are_answered_once_and_in_order(
-    synapse: Synapse, tmp_path: Path
-) -> None:
-    async with synapse.person("ada") as ada, matrix_deployment(tmp_path, synapse, ada.user_id) as merk:
-        await merk.start()
-        rooms = [await enter(merk, ada) for _ in range(5)]
-        await asyncio.sleep(1)
-        await merk.stop()
-        said = OFFLINE_EVENTS // 5
-        for number in range(said):
-            await asyncio.gather(*(ada.send(room, f"r{place}n{number}") for place, room in enumerate(rooms)))
-        await merk.start(wait=False)
-        await merk.until(lambda: _said(merk) == 5 * said and not _open(merk), 60 + 2 * OFFLINE_EVENTS)
-        for place, room in enumerate(rooms):
-            view = await ada.wait_for(room, lambda view: len(_echoes(view, merk)) >= said, 120)
-            order = await _order(ada, room)  # a client that missed so much shows it by arrival
-            view.messages.sort(key=lambda message: order.index(message.event_id))
-            assert _echoes(view, merk) == [f"r{place}n{number}" for number in range(said)]
-
-
-async def _order(person: Participant, room: str) -> list[str]:
-    """The events of a room in the homeserver's order."""
-    found: list[str] = []
-    query: dict[str, Any] = {"dir": "b", "limit": 100}
-    while True:
-        page = await person.call("GET", f"/rooms/{quote(room)}/messages", **query)
-        found += [event["event_id"] for event in page["chunk"]]
-        if not page.get("end"):
-            return found[::-1]
-        query["from"] = page["end"]
-
-
-def _said(merk: MatrixMerk) -> int:
-    return int(merk.rows("SELECT count(*) FROM messages WHERE role = 'user'")[0][0])
-
-
-def _open(merk: MatrixMerk) -> int:
-    waiting = (
-        "(SELECT count(*) FROM inbox WHERE status <> 'done') + (SELECT count(*) FROM outbox WHERE status <> 'sent')"
-    )
-    query = f"SELECT {waiting}"
-    return int(merk.rows(query)[0][0])
-
-
-def _echoes(view: RoomView, merk: MatrixMerk) -> list[str]:
-    return [each.body.removeprefix("Echo: ") for each in view.said_by(merk.user_id) if each.body.startswith("Echo: ")]
-
-
 async def test_p51_on_a_stock_server_a_long_answer_arrives_whole_in_spite_of_429(
     stock_synapse: Synapse, tmp_path: Path
 ) -> None:
@@ -134,8 +78,8 @@ async def test_p51_on_a_stock_server_a_long_answer_arrives_whole_in_spite_of_429
         room = await enter(merk, ada)
         for number in range(4):
             await ada.send(room, f"q{number}")
-        view = await ada.wait_for(room, lambda view: len(_echoes(view, merk)) >= 4, 110)
-        assert _echoes(view, merk) == [f"q{number}" for number in range(4)]
+        view = await ada.wait_for(room, lambda view: len(echoes(view, merk)) >= 4, 110)
+        assert echoes(view, merk) == [f"q{number}" for number in range(4)]
 
 
 # --- encryption ----------------------------------------------------------------------------------------
@@ -232,13 +176,13 @@ async def test_rooms_are_entered_followed_and_left(synapse: Synapse, tmp_path: P
         await merk.start()
         await ada.wait_for(room, lambda view: view.membership(merk.user_id) == "join")
         await ada.send(room, "hello")
-        await ada.wait_for(room, lambda view: "hello" in _echoes(view, merk))
+        await ada.wait_for(room, lambda view: "hello" in echoes(view, merk))
 
         new = await ada.upgrade(room)
         await ada.invite(new, merk.user_id)
         await ada.wait_for(new, lambda view: view.membership(merk.user_id) == "join")
         await ada.send(new, "here now")
-        await ada.wait_for(new, lambda view: "here now" in _echoes(view, merk))
+        await ada.wait_for(new, lambda view: "here now" in echoes(view, merk))
         assert merk.rows("SELECT external_id FROM chats") == [(new,)]
         assert merk.rows("SELECT count(*) FROM sessions") == [(1,)]
 
@@ -260,7 +204,7 @@ async def test_a_stranger_who_invites_merk_is_let_in_by_the_owner(synapse: Synap
         await press(merk, ada, room, "Let in")
         await eve.wait_for(waiting, lambda view: view.said_by(merk.user_id))
         await eve.send(waiting, "hello")
-        await eve.wait_for(waiting, lambda view: "hello" in _echoes(view, merk))
+        await eve.wait_for(waiting, lambda view: "hello" in echoes(view, merk))
 
 
 async def test_p52_what_nobody_can_decrypt_is_told_once(synapse: Synapse, tmp_path: Path) -> None:

@@ -38,6 +38,8 @@ FILTER: Json = {
 }
 """Nothing that nobody reads; and members whole, for who can read along is a question of each message."""
 
+KEYS_ONLY: Json = {"presence": {"types": []}, "account_data": {"types": []}, "room": {"rooms": []}}
+
 
 class Homeserver:
     """One homeserver, as one device sees it."""
@@ -90,9 +92,9 @@ class Homeserver:
             raise MatrixError(0, type(error).__name__, f"{self.url} does not answer", was_written=written) from None
         return _read(answer)
 
-    async def sync(self, since: str | None, *, full_state: bool, seconds: float) -> Json:
+    async def sync(self, since: str | None, *, full_state: bool, seconds: float, only: Json = FILTER) -> Json:
         """One sync, waiting so long for news."""
-        query = {"filter": json.dumps(FILTER), "timeout": str(round(seconds * 1000)), "set_presence": "online"}
+        query = {"filter": json.dumps(only), "timeout": str(round(seconds * 1000)), "set_presence": "online"}
         if since:
             query["since"] = since
         if full_state:

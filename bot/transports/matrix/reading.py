@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from bot.transports.matrix.client import PASSING_SECONDS, Homeserver, Json, quoted
+from bot.transports.matrix.client import KEYS_ONLY, PASSING_SECONDS, Homeserver, Json, quoted
 from bot.transports.matrix.errors import MatrixError
 from bot.transports.matrix.membership import Membership
 from bot.transports.matrix.noting import ENCRYPTED, REDACTION, Noter, Open, relation_of
@@ -33,6 +33,8 @@ PAIR = 2
 PAGE = 100
 MOST_PAGES = 100
 """10,000 events of one room while we were away: whoever missed more does not want them answered."""
+MANY_KEYS = 50
+"""A sync with so many may have left some for the next one; Synapse hands out a hundred."""
 KEY_SECONDS = 10.0
 """A key may come after its message; so long nobody is told that it is missing."""
 
@@ -82,9 +84,13 @@ class Reader:
         """Event id -> when it was first seen undecrypted, by this process."""
 
     async def receive(self, body: Json) -> None:
-        """Keys first: the same sync may hold what they open."""
-        if self._machine:
-            await self._machine.receive(body)
+        """Keys first: the same sync may hold what they open, and more of them than fit into it."""
+        if self._machine is None:
+            return
+        await self._machine.receive(body)
+        while len(body.get("to_device", {}).get("events", [])) >= MANY_KEYS:
+            body = await self._server.sync(str(body["next_batch"]), full_state=False, seconds=0, only=KEYS_ONLY)
+            await self._machine.receive_keys(body)
 
     def know(self, room_id: str, part: Json, *, whole: bool) -> None:
         """The state of a room where the part of it begins, or, with `whole`, where it ends."""

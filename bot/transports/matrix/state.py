@@ -8,6 +8,7 @@ from bot.transports.matrix.errors import AccountError
 
 SYNC_FILE = "sync.json"
 MOST_UNDECRYPTED = 200
+"""Of those that people were told of: for the others a key may be on its way."""
 
 
 class SyncState:
@@ -32,7 +33,10 @@ class SyncState:
 
     def wait_for_key(self, room_id: str, event: Json) -> None:
         others = [each for each in self.undecrypted if each["event"]["event_id"] != event["event_id"]]
-        self.undecrypted = [*others, {"room_id": room_id, "event": event}][-MOST_UNDECRYPTED:]
+        told = [each["event"]["event_id"] for each in others if each.get("is_told")]
+        dropped = set(told[:-MOST_UNDECRYPTED])
+        kept = [each for each in others if each["event"]["event_id"] not in dropped]
+        self.undecrypted = [*kept, {"room_id": room_id, "event": event}]
 
     def advance(self, token: str) -> None:
         """Everything before this token is committed."""

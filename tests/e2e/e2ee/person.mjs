@@ -5,6 +5,7 @@
 import "./polyfill.mjs";
 import "fake-indexeddb/auto"; // keys outlive a restart of the client, as in a browser
 import { createInterface } from "node:readline";
+import { Attachment, EncryptedAttachment } from "@matrix-org/matrix-sdk-crypto-wasm";
 import * as sdk from "matrix-js-sdk";
 import { AllDevicesIsolationMode, OnlySignedDevicesIsolationMode } from "matrix-js-sdk/lib/crypto-api/index.js";
 
@@ -12,7 +13,8 @@ const HISTORY = 100; // events of each room that a (re)start shows
 const silent = { trace() {}, debug() {}, info() {}, warn() {}, error: console.error, getChild: () => silent };
 
 let client, account;
-const sealed = new Set(); // rooms that were encrypted when the client stopped: nothing is written there in clear
+// encrypted rooms and who was in them when the client stopped: nothing is written there in clear, nor to half of them
+const sealed = new Map();
 let reported = Promise.resolve(); // one after the other, so that the order of a room survives decryption
 
 const say = (line) => process.stdout.write(JSON.stringify(line) + "\n");
@@ -62,7 +64,7 @@ async function open() {
     );
     await client.startClient({ threadSupport: true, initialSyncLimit: HISTORY });
     await synced;
-    await Promise.all([...sealed].map(untilSealed));
+    await Promise.all([...sealed].map(untilAsBefore));
 }
 
 async function isSealed(room) {
@@ -70,9 +72,10 @@ async function isSealed(room) {
     return hasState && (await client.getCrypto().isEncryptionEnabledInRoom(room));
 }
 
-async function untilSealed(room) {
-    for (let tries = 0; !(await isSealed(room)); tries++) {
-        if (tries > 600) throw new Error(`${room} was encrypted, and is not after a restart`);
+async function untilAsBefore([room, people]) {
+    const isThere = (user) => client.getRoom(room).getMember(user) !== null;
+    for (let tries = 0; !((await isSealed(room)) && people.every(isThere)); tries++) {
+        if (tries > 600) throw new Error(`${room} was encrypted and had ${people}, and it is not so after a restart`);
         await new Promise((resolve) => setTimeout(resolve, 50));
     }
 }
@@ -95,7 +98,10 @@ const verbs = {
         return { device_id: reply.device_id, access_token: reply.access_token };
     },
     async stop() {
-        for (const { roomId } of client.getRooms()) if (await isSealed(roomId)) sealed.add(roomId);
+        for (const room of client.getRooms()) {
+            const people = room.getJoinedMembers().map(({ userId }) => userId);
+            if (await isSealed(room.roomId)) sealed.set(room.roomId, people);
+        }
         client.stopClient();
         await reported;
     },
@@ -103,6 +109,20 @@ const verbs = {
     call: ({ method, path, body, query }) => client.http.authedRequest(method, path, query, body),
     async send({ room, kind, content }) {
         return (await client.sendEvent(room, null, kind, content)).event_id;
+    },
+    async read_file({ file }) {
+        const address = client.mxcUrlToHttp(file.url, undefined, undefined, undefined, false, true, true);
+        const answer = await fetch(address, { headers: { Authorization: `Bearer ${client.getAccessToken()}` } });
+        if (!answer.ok) throw new Error(`${address}: ${answer.status}`);
+        const raw = new Uint8Array(await answer.arrayBuffer());
+        const plain = Attachment.decrypt(new EncryptedAttachment(raw, JSON.stringify(file)));
+        return { stored: new TextDecoder().decode(raw), text: new TextDecoder().decode(plain) };
+    },
+    async scroll_up({ room: roomId }) {
+        const room = client.getRoom(roomId);
+        while (room.oldState.paginationToken !== null) await client.scrollback(room, HISTORY);
+        room.getLiveTimeline().getEvents().forEach(report);
+        await reported;
     },
     rotate: ({ room }) => client.getCrypto().forceDiscardSession(room),
     async devices({ user }) {

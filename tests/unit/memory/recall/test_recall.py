@@ -177,7 +177,7 @@ async def test_the_trace_holds_figures_and_no_words(world: World) -> None:
     assert found.trace["facts"] == [fact.id]
     assert found.trace["sessions"][0]["id"] == session.id
     assert found.trace["floor"] == world.embedder.floor
-    assert set(found.trace["ms"]) == {"all", "facts", "words", "meaning", "said", "rank", "observations"}
+    assert set(found.trace["ms"]) == {"all", "facts", "words", "embedder", "meaning", "said", "rank", "observations"}
     for word in ("lisbon", "tea", "fly"):
         assert word not in trace.lower()
 
