@@ -7,7 +7,7 @@ another order: all that Merk keeps for the newest turn stands in the system prom
 import copy
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,14 @@ from memory.storage.tables import telemetry_events
 from tests.fakes.claude import claude_house
 from tests.fakes.house import House
 from tests.fakes.messages_api import MessagesApi, Request
-from tests.fakes.messages_api.cache import PromptCache
+from tests.fakes.messages_api.cache import InputUsage, PromptCache
 from tests.fakes.messages_api.catalogue import MODELS
 
 TURNS = 60
 SETTLED = 5  # turns after which the cache must carry the chat
 WINDOW = 12
+WIDER = 48
+"""Messages: with reads at a twentieth of the price a window may grow further before a cut pays."""
 PAUSE_MINUTES = 2
 FACTS = 20
 LEAST_SHARE = 0.9
@@ -77,6 +79,7 @@ class Call:
 async def measure() -> dict[str, object]:
     """The runs, the reasons why the beginning of a prompt changed, and the targets that were missed."""
     windowed, breaks = await _live(betas=[])
+    wider, _ = await _live(betas=[], window_max=WIDER)
     as_it_comes, condensed = await _live()
     compacting, compacted = await _live(compact_from=4000)
     in_system = [replace(call, request=_everything(call.request)) for call in windowed]
@@ -84,6 +87,7 @@ async def measure() -> dict[str, object]:
     merk = [
         _price("Merk as it comes", as_it_comes),
         _price("Merk, condensed from 4,000 tokens on", compacting),
+        _price(f"Merk, windows of 12 to {WIDER} only", wider),
         _price("Merk, windows of 12 to 24 only", windowed),
     ]
     others = [
@@ -100,6 +104,7 @@ async def measure() -> dict[str, object]:
     return {
         "runs": [asdict(run) for run in (*merk, *others)],
         "prefix_changed": {"as it comes": condensed, "condensed": compacted, "windows": breaks},
+        "not_read": {"windows of 12 to 24": _not_read(windowed), f"windows of 12 to {WIDER}": _not_read(wider)},
         "missed": missed,
     }
 
@@ -112,6 +117,10 @@ def table(result: dict[str, Any]) -> str:
         for run in result["runs"]
     ]
     lines.append(f"prefix changed: {result['prefix_changed']}")
+    for name, shares in result["not_read"].items():
+        lines.append(
+            f"{name}: not read from the cache are {', '.join(f'{of:.1%} {what}' for what, of in shares.items())}"
+        )
     return "\n".join([*lines, *(f"MISSED: {each}" for each in result["missed"])])
 
 
@@ -132,6 +141,7 @@ async def _live(**section: Any) -> tuple[list[Call], dict[str, int]]:
                     before = len(api.requests)
                     await house.say(_question(turn))
                     await house.app.past.settled()
+                    await house.memory.learn()  # as it does after five quiet seconds
                     at = house.clock.now().timestamp()
                     calls += [Call(turn, at, each) for each in api.requests[before:] if "haiku" not in each.model]
                     house.clock.advance(minutes=PAUSE_MINUTES)
@@ -204,16 +214,26 @@ def _is_question(message: dict[str, Any]) -> bool:
     return message["role"] == "user" and any(block["type"] == "text" for block in message["content"])
 
 
+def _not_read(calls: Sequence[Call]) -> dict[str, float]:
+    """Which shares of the input had to be written or read anew, and why."""
+    why: Counter[str] = Counter()
+    total, length = 0, 0
+    for call, used in _charged(calls):
+        was_cut = len(call.request.messages) < length
+        length = len(call.request.messages)
+        if call.turn >= SETTLED:
+            total += used.total
+            why["the newest turn"] += used.fresh + used.written_5m  # whatever is said and recalled, it is new
+            why["a window that was cut" if was_cut else "the answer before"] += used.written_1h
+    return {what: round(tokens / total, 4) for what, tokens in why.items()}
+
+
 # --- the bill -----------------------------------------------------------------------------------------
 
 
 def _price(name: str, calls: Sequence[Call]) -> Run:
-    now = 0.0
-    cache = PromptCache(clock=lambda: now)
     nano, of_turn = 0, dict[int, tuple[int, int]]()
-    for call in calls:
-        now = call.at
-        used = cache.charge(call.request, MODELS[call.request.model])
+    for call, used in _charged(calls):
         output = sum(line.usage.output for line in bill(call.request.model, call.request.usage))
         written = used.written_5m + used.written_1h
         usage = Usage(used.fresh, output, used.read, written, used.written_1h)
@@ -227,3 +247,11 @@ def _price(name: str, calls: Sequence[Call]) -> Run:
         least_share=round(min(read / total for read, total in settled), 4),
         usd_per_turn=round(nano / 1e9 / TURNS, 6),
     )
+
+
+def _charged(calls: Sequence[Call]) -> Iterator[tuple[Call, InputUsage]]:
+    now = 0.0
+    cache = PromptCache(clock=lambda: now)
+    for call in calls:
+        now = call.at
+        yield call, cache.charge(call.request, MODELS[call.request.model])

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from handlers import prompt
 from memory.instants import to_ms
+from memory.linking import LinkRefused
 from memory.memory import Memory
 from memory.ports import Embedder, Json, ModelRequest, ModelTraits, Purpose
 from memory.scope import PUBLIC, VIEW_SENSITIVE, Audience, group_key, own_key, sensitive_key, team_key
@@ -40,7 +41,21 @@ PEOPLE, GROUPS, TEAMS = 3, 2, 1
 OPERATIONS = (
     *("say", "keep", "keep", "keep", "keep", "keep", "fact", "fact", "join", "join", "leave", "leave", "team", "team"),
     *("stranger", "widen", "widen", "narrow", "say", "keep", "keep", "keep", "keep", "keep", "fact", "fact", "join"),
-    *("join", "leave", "leave", "team", "team", "stranger", "widen", "widen", "narrow", "learn", "forget"),
+    *(
+        "join",
+        "leave",
+        "leave",
+        "team",
+        "team",
+        "stranger",
+        "widen",
+        "widen",
+        "narrow",
+        "learn",
+        "forget",
+        "link",
+        "link",
+    ),
 )
 LONGEST = 3
 """Operations of a sequence, before the questions that end it."""
@@ -87,6 +102,8 @@ class Life:
     """Group -> people in it; 0 stands for a stranger."""
     in_team: set[int] = field(default_factory=set[int])
     canaries: list[Canary] = field(default_factory=list[Canary])
+    linked: dict[int, tuple[str, list[Canary]]] = field(default_factory=dict[int, tuple[str, list[Canary]]])
+    """Person -> the other identity that is theirs by now, and what was said there."""
 
     def may_see(self, canary: Canary, audience: Audience, *, sensitive: bool = False) -> bool:
         """The oracle: by what happened, never by what is stored."""
@@ -307,6 +324,48 @@ async def _forget(town: Town, life: Life, who: int, _where: int, which: int) -> 
         raise LeakError("somebody forgot what another said")
 
 
+async def _link(town: Town, life: Life, who: int, where: int, which: int) -> None:
+    """Somebody has said something on another network and is joined with it; the next time they are taken apart."""
+    person = life.people[who]
+    if who in life.linked:
+        await _unlink(town, life, person, *life.linked.pop(who))
+        return
+    identity = f"matrix:{town.name()}"
+    async with town.database.write() as connection:
+        user = await people.admit(connection, identity, "Person", Role.MEMBER, "en", town.now)
+        chat = await sessions.ensure_chat(connection, "matrix", identity, kind="ai", title="", now=town.now)
+    there = replace(life, people=[Audience(user.id, chat, is_private=True)], canaries=[])
+    await _keep(town, there, 0, 0, which)
+    await _fact(town, there, 0, 0, where)
+    life.canaries += there.canaries
+    linking = town.memory.linking
+    try:
+        code = await linking.offer(person.user_id, f"telegram:{life.names[who]}", {})
+    except LinkRefused:
+        return  # they have had their codes for this hour
+    await linking.take(code, identity)
+    await linking.join(person.user_id, code, identity)
+    for canary in there.canaries:
+        canary.said_in = canary.home = person.owner
+        canary.by = person.user_id
+    life.linked[who] = identity, there.canaries
+
+
+async def _unlink(town: Town, life: Life, person: Audience, identity: str, said: list[Canary]) -> None:
+    await town.memory.linking.part(person.user_id, identity)
+    async with town.database.read() as connection:
+        user = await people.find(connection, identity)
+        assert user is not None
+        chat = await sessions.chat_id(connection, "matrix", identity)
+    alone = Audience(user.id, chat or 0, is_private=True)
+    for canary in said:
+        canary.said_in = alone.owner
+        if canary.home in (person.owner, sensitive_key(person.user_id)):  # what was shown to more people stays theirs
+            canary.home, canary.by = canary.home[0] + alone.owner[1:], alone.user_id
+    _check(town, life, alone, "recall", await town.memory.recall(alone, 0, said[0].text))
+    _check(town, life, alone, "all", await town.memory.observations.list(alone, state="all", limit=100))
+
+
 async def _learn(town: Town, _life: Life, _who: int, where: int, _which: int) -> None:
     if where % 3 == 0:  # it takes longer than all the rest of a life together
         await town.memory.learn()
@@ -324,6 +383,7 @@ _OPERATIONS = {
     "narrow": _narrow,
     "forget": _forget,
     "learn": _learn,
+    "link": _link,
 }
 
 
@@ -340,6 +400,7 @@ async def _ask(town: Town, life: Life, person: Audience, where: int) -> None:
     _check(town, life, place, "prompt", _prompt(place, recall))
     if where % 2:
         _check(town, life, place, "list", await town.memory.observations.list(place, limit=100))
+        _check(town, life, place, "forget", await town.memory.forgettable.find(place, _question(life, where)))
 
 
 def _question(life: Life, which: int) -> str:

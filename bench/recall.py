@@ -7,7 +7,7 @@ model is asked anything. Weights that were fitted are also judged on the one con
 import asyncio
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,27 +16,30 @@ from typing import Any
 
 import numpy as np
 
-from bench import recall_probe
-from bench.fit import Sample, fit
+from bench import recall_noted, recall_probe
 from bench.recall_data import ADVERSARIAL, Asked, Conversation, conversations
 from bot.embedders.builtin import UseEmbedder
 from memory.instants import SystemClock, to_ms
+from memory.kinds.observations.reading import Reading
 from memory.language.words import name_keys, tokens
 from memory.ports import Embedder
 from memory.recall.evidence import Evidence, Found
 from memory.recall.finder import Finder, Ranked
+from memory.recall.fitting import FITTED, Sample, fit, whole
 from memory.recall.fusion import ACROSS, WEIGHTS, fuse
 from memory.recall.question import Question
 from memory.recall.shelf import Floats
 from memory.recall.views import bm25, occurrences
+from memory.scope import Audience
 from memory.storage.database import Database
 from memory.storage.migrate import migrate
 from memory.storage.tables import chats, messages, sessions, users
+from memory.types import Bearing
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", ADVERSARIAL: "adversarial"}
 BUDGET_WORDS = 290
-_FITTED = tuple(name for name in WEIGHTS if name not in ("when", "newer", "replaced", "keys"))
-"""The others have no cue in these files: relative dates, updates."""
+_OF_KEYS = ("keys", "keyed")
+_FITTED = tuple(name for name in FITTED if name not in _OF_KEYS)
 
 
 @dataclass
@@ -46,6 +49,10 @@ class Place:
     owner: str
     turn_of: dict[int, str]
     words_of: dict[int, int]
+
+    @property
+    def message_of(self) -> dict[str, int]:
+        return {turn: message for message, turn in self.turn_of.items()}
 
 
 @dataclass
@@ -68,13 +75,17 @@ async def measure(data: Path, probe_file: Path | None = None) -> dict[str, objec
     began = time.perf_counter()
     told = conversations(data)
     embedder = UseEmbedder()
-    async with store(embedder) as (database, evidence):
+    async with store(embedder) as (database, evidence, folder):
         places = [await put(database, number, each) for number, each in enumerate(told, 1)]
         indexing = time.perf_counter()
         count = await evidence.catch_up()
         indexing = time.perf_counter() - indexing
-        outcomes = await _answered(Finder(evidence), embedder, told, places)
+        outcomes = await answered(Finder(evidence), embedder, told, places)
+        told_of = [(place.owner, each, place.message_of) for place, each in zip(places, told, strict=True)]
+        async with recall_noted.reading(database, embedder, folder / "chroma", told_of) as observations:
+            noted = await answered(Finder(evidence), embedder, told, places, observations)
     held_out = _held_out(outcomes)
+    noted_held_out = _held_out(noted, FITTED)
     result: dict[str, object] = {
         "benchmark": "recall",
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -84,6 +95,13 @@ async def measure(data: Path, probe_file: Path | None = None) -> dict[str, objec
         "indexed_per_second": round(count / indexing, 1),
         "merk": _system(outcomes, [each.ranked.scores for each in outcomes]),
         "merk_held_out": _system(outcomes, held_out.scores),
+        "merk_with_observations": {
+            "observations": "the file's own, made by somebody else's model",
+            "count": sum(len(each.noted) for each in told),
+            **_system(noted, noted_held_out.scores),
+            "as_shipped": _system(noted, [each.ranked.scores for each in noted]),
+            "fit": {"all": fit(_samples(noted), FITTED), "held_out": noted_held_out.weights},
+        },
         "bm25": _system(outcomes, [each.plain for each in outcomes]),
         "words": _system(outcomes, [_only(each, "said", "around", "session") for each in outcomes]),
         "meaning": _system(outcomes, [_only(each, "meaning") for each in outcomes]),
@@ -101,13 +119,13 @@ async def measure(data: Path, probe_file: Path | None = None) -> dict[str, objec
 
 
 @asynccontextmanager
-async def store(embedder: Embedder):
-    """An empty database with its evidence, gone afterwards."""
+async def store(embedder: Embedder) -> AsyncGenerator[tuple[Database, Evidence, Path], None]:
+    """An empty database with its evidence in a folder, gone afterwards."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "merk.db"
         database = Database.at(path)
         await migrate(database, path, SystemClock())
-        yield database, Evidence(database, embedder)
+        yield database, Evidence(database, embedder), path.parent
         await database.close()
 
 
@@ -144,30 +162,39 @@ async def put(database: Database, number: int, told: Conversation) -> Place:
     return place
 
 
-async def _answered(
-    finder: Finder, embedder: Embedder, told: Sequence[Conversation], places: Sequence[Place]
+async def answered(
+    finder: Finder,
+    embedder: Embedder,
+    told: Sequence[Conversation],
+    places: Sequence[Place],
+    observations: Reading | None = None,
 ) -> list[Outcome]:
+    """Every question as Merk answers it, with observations as further keys where there are some."""
     found: list[Outcome] = []
     for number, (conversation, place) in enumerate(zip(told, places, strict=True)):
         today = conversation.turns[-1].at.date()
+        here = Audience(0, number + 1, is_private=False)
         for asked in conversation.questions:
             began = time.perf_counter()
             (question, held), vector = await asyncio.gather(
                 finder.words([place.owner], asked.text, today), embedder.embed_query(asked.text)
             )
-            ranked = await finder.rank(question, held, vector, asker=0)
+            bearing = Bearing()
+            if observations is not None:
+                bearing = await observations.recall(here, asked.text, session_id=0, vector=vector, floor=embedder.floor)
+            ranked = await finder.rank(question, held, vector, asker=0, leads=bearing.leads, floor=embedder.floor)
             took = (time.perf_counter() - began) * 1000
             ids = ranked.shelf.ids.tolist()
             turns = [place.turn_of[each] for each in ids]
             outcome = Outcome(
-                number, asked, ranked, _plain(question, held), turns, [place.words_of[each] for each in ids], took
+                number, asked, ranked, plain(question, held), turns, [place.words_of[each] for each in ids], took
             )
             outcome.gold = [at for at, turn in enumerate(turns) if turn in asked.gold]
             found.append(outcome)
     return found
 
 
-def _plain(question: Question, found: Found) -> Floats:
+def plain(question: Question, found: Found) -> Floats:
     """BM25 of "speaker: text", each message by itself."""
     shelf = found.shelf
     said = occurrences(shelf, found.hits)
@@ -199,18 +226,18 @@ class _HeldOut:
 
 def _samples(outcomes: Sequence[Outcome], without: int | None = None) -> list[Sample]:
     return [
-        Sample(each.ranked.views, each.gold)
+        Sample(whole(each.ranked.views), each.gold)
         for each in outcomes
         if each.conversation != without and each.asked.category != ADVERSARIAL and each.gold
     ]
 
 
-def _held_out(outcomes: Sequence[Outcome]) -> _HeldOut:
+def _held_out(outcomes: Sequence[Outcome], names: Sequence[str] = _FITTED) -> _HeldOut:
     """Each conversation ranked with weights that were fitted on the others."""
     numbers = sorted({each.conversation for each in outcomes})
     if len(numbers) < 2:
         return _HeldOut([each.ranked.scores for each in outcomes], [])
-    weights = {number: dict(WEIGHTS) | fit(_samples(outcomes, number), _FITTED) for number in numbers}
+    weights = {number: dict(WEIGHTS) | fit(_samples(outcomes, number), names) for number in numbers}
     return _HeldOut(
         [fuse(each.ranked.views, weights=weights[each.conversation]) for each in outcomes], list(weights.values())
     )
@@ -280,13 +307,14 @@ def table(result: Mapping[str, Any]) -> str:
         f"{result['questions']} questions, {result['messages']} messages, {result['embedder']}, {result['seconds']} s",
         "system           r@5    r@10   r@20   290w   S@1    S@3    S@5    mrr    adv@10  p50 ms",
     ]
-    for name in ("merk", "merk_held_out", "bm25", "words", "meaning", "rrf", "minmax"):
+    for name in ("merk", "merk_held_out", "merk_with_observations", "bm25", "words", "meaning", "rrf", "minmax"):
         of = result[name]
         turn, session = of["turn"], of["session"]
         figures = [turn["recall@5"], turn["recall@10"], turn["recall@20"], turn[f"recall@{BUDGET_WORDS}words"]]
         figures += [session["recall@1"], session["recall@3"], session["recall@5"], turn["mrr"]]
         figures.append(of["by_category"].get("adversarial", {}).get("turn", {}).get("recall@10", 0.0))
-        lines.append(f"{name:15}" + "".join(f"{value:7.3f}" for value in figures) + f"{of['latency_ms']['p50']:8.1f}")
+        row = "".join(f"{value:7.3f}" for value in figures)
+        lines.append(f"{name.replace('_with_observations', ' + observ.'):15}{row}{of['latency_ms']['p50']:8.1f}")
     for name, value in result["merk"]["by_category"].items():
         turn, session = value["turn"], value["session"]
         lines.append(f"  {name:13}{turn['recall@10']:.3f} at 10, sessions {session['recall@5']:.3f} at 5")

@@ -38,7 +38,7 @@ async def _pool(texts: Sequence[tuple[Any, str]], told: dict[str, Any], embedder
     at = datetime(2025, 6, 1, tzinfo=UTC)
     turns = [Turn(str(name), number, "Ada", text, at) for number, (name, text) in enumerate(texts)]
     rows: list[dict[str, Any]] = []
-    async with recall.store(embedder) as (database, evidence):
+    async with recall.store(embedder) as (database, evidence, _):
         place = await recall.put(database, 1, Conversation("probe", turns, [], []))
         await evidence.catch_up()
         finder = Finder(evidence)
@@ -64,7 +64,7 @@ async def _pool(texts: Sequence[tuple[Any, str]], told: dict[str, Any], embedder
                 row["asks"] = asks(text)
                 row["kept"] = asks(text) and is_evidence(ranked.line(gold), embedder.floor)
                 row["passed"] = row["asks"] and any(
-                    is_evidence(ranked.line(int(each)), embedder.floor) for each in ranked.order()[:3]
+                    is_evidence(ranked.line(int(each)), embedder.floor) for each in ranked.best(3)
                 )
                 rows.append(row)
     return {

@@ -5,6 +5,7 @@ transport takes a message at once. Start-up and memory are those of a real `merk
 """
 
 import asyncio
+import gc
 import json
 import platform
 import random
@@ -115,6 +116,7 @@ async def _at_size(size: int, chance: random.Random) -> Figures:
         transport = _Instant(pace=Pace(0.0001, 100, 60))
         app = App(settings, database, memory, chosen, [transport], clock)
         await app.start()
+        gc.freeze()  # as `merk run` does when it is loaded
         assert transport.accept is not None
         times: list[float] = []
         cpu = 0.0

@@ -13,12 +13,15 @@ import structlog
 from bot import pulse
 from bot.config import Settings
 from bot.errors import CommandError
+from bot.jobs import membership
 from bot.jobs.digest import Digests
 from bot.jobs.idle_work import close_idle_work
+from bot.jobs.measuring import RecallMeasuring
+from bot.jobs.membership import Membership
 from bot.jobs.ringing import Ringing
 from bot.jobs.watch import Watch
 from bot.metering import make_budget, meter
-from bot.providers import Chosen
+from bot.providers import Chosen, embedder_of
 from bot.schedule import Schedule
 from bot.transports.base import Fault, SendError, Transport
 from bot.transports.delivery import Delivery
@@ -31,6 +34,7 @@ from handlers.buttons import approvals, buttons
 from handlers.buttons.answers import offer
 from handlers.commands import awaited, commands
 from handlers.commands.dashboard import Dashboard
+from handlers.commands.link import at_the_door
 from handlers.dispatcher import Dispatcher
 from handlers.edits import edited, taken_back
 from handlers.locales import phrases
@@ -47,7 +51,7 @@ from memory.memory import Memory
 from memory.ports import Clock, Embedder
 from memory.retention import Ages
 from memory.scope import group_key
-from memory.storage import confirmations, reminders, telemetry, tokens
+from memory.storage import confirmations, link_codes, reminders, telemetry, tokens
 from memory.storage.database import Database
 from memory.storage.index.chroma import ChromaIndex
 from memory.storage.migrate import SchemaError, migrate
@@ -86,11 +90,14 @@ def make_memory(settings: Settings, clock: Clock, database: Database, chosen: Ch
         vectors=vectors,
         embedder=embedder,
         model=meter(settings, clock, database, chosen.model),
+        former=partial(embedder_of, settings),
         settings=MemorySettings(
             window=section.window,
             window_max=section.window_max,
             recall_sessions=section.recall_sessions,
             facts_budget=section.facts_budget,
+            fusion=section.fusion,
+            refit=section.refit,
             backups_days=settings.retention.backups_days,
             timezone=settings.tenant.timezone,
         ),
@@ -107,6 +114,7 @@ def ages(settings: Settings) -> Ages:
         summaries=section.summaries_days,
         inbox=section.inbox_days,
         outbox=section.outbox_days,
+        hooks=section.hooks_days,
         backups=section.backups_days,
     )
 
@@ -159,6 +167,9 @@ class App:
         self._schedule = Schedule(settings.tenant.timezone, self._clock)
         self.ringing = Ringing(database, self._clock, self._schedule, self.delivery, self._transports)
         self.digests = Digests(database, self._clock, memory, self.delivery, self._transports)
+        nightly = settings.tenant.timezone, settings.telemetry.cleanup
+        self.measuring = RecallMeasuring(database, self._clock, memory, *nightly)
+        self.membership = Membership(database, self._clock, transports)
         running = Running()
         section = settings.memory
         self._own = OwnEvents(memory.observations)
@@ -177,7 +188,15 @@ class App:
         advisor = model if chosen.has_advisor else None
         can_do = tools(memory, works, kept, advisor=advisor, most_advice=settings.model.advisor_calls)
         compact_from = settings.model.anthropic.compact_from
-        self.past = Past(database, self._clock, memory, model, kept=section.window, compact_from=compact_from)
+        self.past = Past(
+            database,
+            self._clock,
+            memory,
+            model,
+            kept=section.window,
+            most=section.window_max,
+            compact_from=compact_from,
+        )
         turn = Turn(
             database,
             self._clock,
@@ -220,6 +239,7 @@ class App:
             message=turn,
             edited=edited(database),
             taken_back=taken_back(memory),
+            at_the_door=at_the_door(memory.linking),
         )
         self._intakes = {name: self._intake(transport) for name, transport in self._transports.items()}
         self._stack = AsyncExitStack()
@@ -247,6 +267,7 @@ class App:
         self._background("learn", self.memory.learn_forever(stopping))
         await self.delivery.recover()
         self._background("deliver", self.delivery.run())
+        await self.membership.start()
         for name, intake in self._intakes.items():
             await intake.recover()
             await self._transports[name].start(intake.accept)
@@ -254,7 +275,9 @@ class App:
         self._schedule.every(pulse.SECONDS, self._watch.job("pulse", self._note_pulse))
         self._schedule.every(60, self._watch.job("sweep", self.sweep))
         self._schedule.every(60, self._watch.job("ring", self.ringing.ring), at_once=True)
+        self._schedule.every(membership.SECONDS, self._watch.job("membership", self.membership.refresh), at_once=True)
         self._schedule.every(60, self._watch.job("retention", self.retain))
+        self._schedule.every(60, self._watch.job("recall_quality", self.measuring.run))
         self._schedule.every(60, self._watch.job("digests", self.digests.send))
         self._schedule.start()
 
@@ -350,6 +373,7 @@ class App:
         async with self._database.write() as connection:
             await confirmations.expire(connection, to_ms(now))
             await tokens.expire(connection, to_ms(now))
+            await link_codes.expire(connection, to_ms(now))
             await reminders.prune(connection, to_ms(rung_before))
         await self._retention.run(self.settings.tenant.timezone)
         await self.memory.consolidate()

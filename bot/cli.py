@@ -356,6 +356,16 @@ def recall_quality(
 
 
 @bench.command()
+def peers(
+    data: Annotated[Path, typer.Option(help="Conversations in LoCoMo's format.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/peers.json.")] = False,
+) -> None:
+    """Measure Merk beside what a user would otherwise take; the first run installs that into .venv-peers."""
+    measured = _benchmark("peers")
+    _tell("peers", measured, asyncio.run(measured.measure(data)), as_json=as_json)
+
+
+@bench.command()
 def precision(
     data: Annotated[Path, typer.Option(help="The folder with PrecisionMemBench.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

@@ -193,6 +193,8 @@ class AnthropicModels(_Section):
     """Compaction on demand, or at a threshold (at least 50,000 tokens); none at all: windows only."""
     compact_from: int = Field(default=8000, ge=2000, le=900_000)
     """Tokens, beside the newest messages, from which on a chat is condensed."""
+    diagnostics: bool = False
+    """Ask the API why it did not find in its cache what it should have."""
 
     @field_validator("compaction_models", "betas", mode="before")
     @classmethod
@@ -271,6 +273,10 @@ class MemorySection(_Section):
     recall_sessions: int = Field(default=3, ge=0, le=10)
     facts_budget: int = Field(default=6000, ge=500, le=100_000)
     """Characters of facts that go into every prompt."""
+    fusion: Literal["linear", "rrf", "weighted_rrf", "minmax"] = "linear"
+    """How the judgements of an earlier message become one score."""
+    refit: bool = False
+    """Learn the weights of that from what answers cite and people confirm."""
 
     @model_validator(mode="after")
     def _window_grows(self) -> Self:
@@ -378,6 +384,8 @@ class RetentionSection(_Section):
     inbox_days: Days = 14
     """Update ids are recognised for so long; a transport may start them anew after a quiet week."""
     outbox_days: Days = 14
+    hooks_days: Days = 90
+    """Ids of events: one that is sent again is recognised for so long."""
     backups_days: Days = 7
 
 

@@ -1,13 +1,19 @@
 """Which model and which embedder serve this tenant: `auto` takes the best that is there, and says which."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 
 from bot.config import ConfigError, Embedding, Settings
+from bot.models.lesser import LesserModel
 from memory.ports import Embedder, EmbedderError, LanguageModel, ModelError, Tier
+
+if TYPE_CHECKING:
+    from bot.embedders.ollama import OllamaEmbedder
+    from bot.embedders.tei import TeiEmbedder
 
 log = structlog.get_logger(__name__)
 
@@ -72,16 +78,17 @@ def _anthropic(settings: Settings) -> Chosen:
         Tier.SMALL: section.small,
         Tier.ADVISOR: section.advisor or section.smart,
     }
-    model = AnthropicModel(
+    claude = AnthropicModel(
         api_key=claude_key(settings),
         base_url=section.base_url,
         models=models,
         compaction_models=section.compaction_models,
         betas=section.betas,
         threshold=section.compact_from,
+        diagnoses=section.diagnostics,
     )
     has_advisor = models[Tier.ADVISOR] != section.default
-    return Chosen(model, f"Model: Claude ({section.default}).", "anthropic", has_advisor)
+    return Chosen(LesserModel(claude, models), f"Model: Claude ({section.default}).", "anthropic", has_advisor)
 
 
 async def with_fallbacks(settings: Settings, chosen: Chosen, progress: Progress) -> Chosen:
@@ -136,7 +143,7 @@ async def _ollama(settings: Settings, *, must_answer: bool = True) -> Chosen | N
         return None
     smart = section.smart or name
     models = {Tier.DEFAULT: name, Tier.SMART: smart, Tier.SMALL: section.small or name, Tier.ADVISOR: smart}
-    model = OllamaModel(host=host or section.host, models=models, num_ctx=section.num_ctx)
+    model = LesserModel(OllamaModel(host=host or section.host, models=models, num_ctx=section.num_ctx), models)
     return Chosen(model, f"Model: {name} on Ollama.", "ollama", has_advisor=smart != name)
 
 
@@ -219,6 +226,76 @@ async def choose_embedder(settings: Settings) -> Embedder:
     from bot.embedders.builtin import UseEmbedder  # noqa: PLC0415 - 150 MB, only where it serves
 
     return UseEmbedder()
+
+
+async def embedder_of(settings: Settings, key: str) -> Embedder | None:
+    """The embedder that made vectors under this key (its name and dimension), where it can still be had.
+
+    The built-in one always can; one on Ollama while that has the model; one of a TEI server while embedding.url is its.
+    """
+    name, _, dimension = key.rpartition(":")
+    provider, _, model = name.partition("/")
+    candidates: list[Embedder] = []
+    if provider == "ollama":
+        candidates = await _former_ollama(settings, model.rpartition("@")[0])
+    elif provider == "tei" and settings.embedding.url is not None:
+        candidates = await _former_tei(settings.embedding)
+    else:
+        from bot.embedders.builtin import UseEmbedder  # noqa: PLC0415 - 150 MB, only where it serves
+
+        candidates = [UseEmbedder()]
+    found: Embedder | None = None
+    for each in candidates:
+        if found is None and (each.name, str(each.dimension)) == (name, dimension):
+            found = each
+        else:
+            await each.close()
+    return found
+
+
+async def _former_ollama(settings: Settings, model: str) -> list[Embedder]:
+    """With the prefixes that are known of a model, and with the configured ones: they are part of its name."""
+    from bot.embedders.ollama import OllamaEmbedder  # noqa: PLC0415 - only where it serves
+    from bot.models.ollama import find_ollama  # noqa: PLC0415
+
+    section = settings.embedding
+    host = await find_ollama(settings.model.ollama.host) or await find_ollama(section.url)
+    if host is None:
+        return []
+    made = [
+        OllamaEmbedder(host=host, model=model),
+        OllamaEmbedder(
+            host=host, model=model, query_prefix=section.query_prefix, document_prefix=section.document_prefix
+        ),
+    ]
+    return await _opened(made)
+
+
+async def _former_tei(section: Embedding) -> list[Embedder]:
+    from bot.embedders.tei import TeiEmbedder  # noqa: PLC0415 - only where it serves
+
+    assert section.url is not None
+    made = [
+        TeiEmbedder(section.url),
+        TeiEmbedder(
+            section.url, query_prefix=section.query_prefix or "", document_prefix=section.document_prefix or ""
+        ),
+    ]
+    return await _opened(made)
+
+
+async def _opened(made: "Sequence[OllamaEmbedder | TeiEmbedder]") -> list[Embedder]:
+    """Those of them that answer."""
+    found: list[Embedder] = []
+    for each in made:
+        try:
+            await each.open()
+        except EmbedderError as error:
+            log.warning("providers.former_silent", detail=str(error))
+            await each.close()
+        else:
+            found.append(each)
+    return found
 
 
 def _embeds(model: str) -> bool:

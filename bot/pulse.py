@@ -18,7 +18,9 @@ SECONDS = 30
 
 
 def key_of(transport: str) -> str:
-    """kept_values: {"at": epoch seconds of the last contact or null, "problem": words for the operator or null}."""
+    """kept_values: {"at": epoch seconds of this process's last contact or null, "problem": words for the operator or
+    null, "ever": epoch seconds of the last contact of any process or null}.
+    """
     return f"{transport}.last_contact"
 
 
@@ -32,5 +34,6 @@ async def note_pulse(database: Database, clock: Clock, transports: Iterable[Tran
             if transport.problem and not before.get("problem"):
                 fault = telemetry.TransportFault(transport=telemetry.code(transport.name), fault="not_receiving")
                 await telemetry.record(connection, fault, now)
-            value = {"at": None if age is None else now / 1000 - age, "problem": transport.problem}
+            at = None if age is None else now / 1000 - age
+            value = {"at": at, "problem": transport.problem, "ever": at or before.get("ever")}
             await kept.put(connection, key_of(transport.name), value, now)

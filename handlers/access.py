@@ -28,8 +28,12 @@ class Policy:
 
 
 def judge(policy: Policy, identity: str, user: User | None, *, in_private: bool) -> tuple[Verdict, Role]:
-    """Decide on a sender; the role is what they have from now on when they are admitted."""
-    if identity == LOCAL or identity in policy.owners:
+    """Decide on a sender; the role is what they have from now on when they are admitted.
+
+    Whoever is an owner under one identity is an owner under each that was linked to it.
+    """
+    known_as = {identity, *(user.identities if user else ())}
+    if not known_as.isdisjoint((LOCAL, *policy.owners)):
         return Verdict.ADMIT, Role.OWNER
     if user is not None:
         # no longer in `owners`: an ordinary person again

@@ -14,6 +14,7 @@ from handlers.types import (
     Button,
     Card,
     Command,
+    Door,
     Event,
     Handled,
     Handler,
@@ -31,6 +32,7 @@ from memory.ports import Clock
 from memory.storage import awaiting, confirmations, members, people, sessions
 from memory.storage import log as message_log
 from memory.storage.database import Database
+from memory.storage.link_codes import LENGTH, LETTERS
 from memory.storage.people import Pairing
 from memory.telemetry import TurnFailed
 from memory.types import Audience, FactRefused, ObservationRefused, Role, Session, User
@@ -40,7 +42,7 @@ log = structlog.get_logger(__name__)
 INTERRUPTED_TRIES = 5  # a message that brings the program down must not do so for ever
 PAIRING_MS = 60 * 60 * 1000
 PAIRINGS_PER_HOUR = 20
-CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # nothing that can be misread
+_AT_THE_DOOR = ("link",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,9 @@ class Dispatcher:
         message: Handler,
         edited: Handler,
         taken_back: Handler,
+        at_the_door: Door,
     ) -> None:
+        """`at_the_door` answers a stranger who brings a code with /link."""
         self._database = database
         self._clock = clock
         self._policy = policy
@@ -79,6 +83,7 @@ class Dispatcher:
         self._message = message
         self._edited = edited
         self._taken_back = taken_back
+        self._at_the_door = at_the_door
 
     def is_urgent(self, incoming: Incoming) -> bool:
         """What does not wait in line: most presses, and commands such as /stop."""
@@ -98,7 +103,7 @@ class Dispatcher:
                 await self._note_present(known.chat, incoming.sender.identity)
             user, verdict = await self._meet(incoming, known.user)
             if verdict is not Verdict.ADMIT or user is None:
-                return Handled(self._guarded(self._turn_away(incoming, verdict, say), say))
+                return Handled(self._guarded(self._receive(incoming, verdict, say), say))
             if not (incoming.is_addressed or incoming.press):
                 return Handled(_nothing())
             say = phrases(user.reads)
@@ -148,6 +153,13 @@ class Dispatcher:
             user = replace(user, name=sender.name, client_language=language)
         return user, verdict
 
+    def _receive(self, incoming: Incoming, verdict: Verdict, say: Phrases) -> Reply:
+        """A stranger who brings the code of somebody known is heard; any other is turned away."""
+        brought = route(incoming, _AT_THE_DOOR)
+        if brought.kind == "command" and brought.args and incoming.chat_kind == "ai" and incoming.is_said:
+            return self._at_the_door(incoming, brought.args, say)
+        return self._turn_away(incoming, verdict, say)
+
     async def _turn_away(self, incoming: Incoming, verdict: Verdict, say: Phrases) -> Reply:
         if incoming.press:
             yield Notice(say("press-not-yours"), brief=True)
@@ -169,20 +181,25 @@ class Dispatcher:
                 return [Notice(say("pairing-waits", code=pairing.code))]
             if await people.count_pairings(connection, now - PAIRING_MS) >= PAIRINGS_PER_HOUR:
                 return [Notice(say("pairing-later"))]
-            code = "".join(secrets.choice(CODE_LETTERS) for _ in range(8))
+            code = "".join(secrets.choice(LETTERS) for _ in range(LENGTH))
             place = {"transport": incoming.place.transport, "chat": incoming.place.chat, "thread": ""}
             language = nearest(sender.language or self._default_language)
             pairing = Pairing(code, sender.identity, sender.name, language, place, now + PAIRING_MS)
             await people.offer_pairing(connection, pairing, now)
-        asked = [await self._ask_owner(identity, pairing) for identity in sorted(self._policy.owners)]
+        asked = [await self._ask_owner(owner, pairing) for owner in await self._owners()]
         return [Notice(say("pairing-code", code=code)), *(card for card in asked if card)]
 
-    async def _ask_owner(self, identity: str, pairing: Pairing) -> Card | None:
-        """A card in the owner's private chat; nothing where the owner has never written."""
+    async def _owners(self) -> list[User]:
+        """Those that the configuration names, as far as they have ever written; each once."""
         async with self._database.read() as connection:
-            owner = await people.find(connection, identity)
-            place = await people.private_place(connection, owner.id) if owner else None
-        if owner is None or place is None:
+            found = [await people.find(connection, identity) for identity in sorted(self._policy.owners)]
+        return list({owner.id: owner for owner in found if owner}.values())
+
+    async def _ask_owner(self, owner: User, pairing: Pairing) -> Card | None:
+        """A card in the owner's private chat, the one used last."""
+        async with self._database.read() as connection:
+            place = await people.private_place(connection, owner.id)
+        if place is None:
             return None
         say = phrases(owner.reads)
         data = {"code": pairing.code}

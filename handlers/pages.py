@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 from babel.dates import format_date, format_datetime
 
+from handlers.identities import network
 from handlers.remembering.facts import shorten
 from handlers.types import Button, Card, Request
 from handlers.work.works import Works
@@ -42,9 +43,11 @@ async def chats_page(database: Database, request: Request, *, page: int, replace
     say = request.say
     async with database.read() as connection:
         listed = await sessions.page(connection, request.audience, offset=page * PER_PAGE, limit=PER_PAGE + 1)
+        networks = await sessions.networks(connection, {each.chat_id for each in listed})
     has_more = len(listed) > PER_PAGE
     rows = [
-        (Button(session_label(request, session), "open_chat", {"id": session.id}),) for session in listed[:PER_PAGE]
+        (Button(session_label(request, session, networks[session.chat_id]), "open_chat", {"id": session.id}),)
+        for session in listed[:PER_PAGE]
     ]
     rows += _turn_pages(request, "chats_page", page, page + 2 if has_more else page + 1, {})
     return Card(say("chats"), tuple(rows), replaces)
@@ -73,10 +76,12 @@ def _said(request: Request, message: Message, zone: ZoneInfo) -> str:
     return f"{message.speaker}, {at}{note}\n{shorten(message.text, SAID_LENGTH)}"
 
 
-def session_label(request: Request, session: Session) -> str:
+def session_label(request: Request, session: Session, transport: str = "") -> str:
+    """Title and day; where `transport` is given and is another network than this, also that."""
     here = "• " if session.id == request.session.id else ""
     title = shorten(session.title or request.say("chat-untitled"))
-    return f"{here}{title} · {day(request, session.last_used_at)}"
+    there = "" if transport in ("", request.incoming.place.transport) else f" · {network(transport)}"
+    return f"{here}{title} · {day(request, session.last_used_at)}{there}"
 
 
 def day(request: Request, instant: datetime) -> str:

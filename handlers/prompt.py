@@ -79,7 +79,7 @@ class Situation:
     instructions: str = ""
     """The asker's own standing instructions."""
     compacted: Compacted | None = None
-    """What stands for all that was said before `history`, made by the model's provider."""
+    """What stands for all that was said before `history`: made by the model's provider, or in words alone."""
 
 
 def window_start(count: int, window: int, window_max: int) -> int:
@@ -122,9 +122,10 @@ def shorter(situation: Situation, summary: str) -> Iterator[Situation]:
     yield situation
     situation = replace(situation, recall=replace(situation.recall, recollections=(), observations=()))
     yield situation
+    made = situation.compacted if situation.compacted and situation.compacted.block else None
     for share in (0.5, 0.25, 0.1, 0.0):
         history = situation.history[len(situation.history) - round(len(situation.history) * share) :]
-        yield replace(situation, history=history, earlier=summary)
+        yield replace(situation, history=history, earlier=summary, compacted=made)  # an older summary gives way
     yield replace(situation, history=(), earlier="", compacted=None)
 
 

@@ -1,8 +1,8 @@
 """A chat turn: record, recall, answer with tools, record. The straight line that every message takes."""
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -91,8 +91,11 @@ class Turn:
             await self._record(request)
             yield self._cannot_see(request)
             return
-        async with self._running.turn(request.incoming.place) as stop:
-            recall, message = await asyncio.gather(self._recall(request, request.incoming.text), self._record(request))
+        async with (
+            self._running.turn(request.incoming.place) as stop,
+            self._recalling(request, request.incoming.text) as recall,
+        ):
+            message = await self._record(request)
             async with aclosing(self._reply(request, message, recall, stop, is_new=True)) as reply:
                 async for event in reply:
                     yield event
@@ -101,14 +104,16 @@ class Turn:
         """Answer a message of the log; once more, where it has been answered before."""
         # the tap is the person's, the words need not be: what was forwarded once is trusted no more the second time
         request = replace(request, incoming=replace(request.incoming, origin=message.origin))
-        async with self._running.turn(request.incoming.place) as stop:
-            recall = await self._recall(request, message.text)
-            async with aclosing(self._reply(request, message, recall, stop, is_new=False)) as reply:
-                async for event in reply:
-                    yield event
+        async with (
+            self._running.turn(request.incoming.place) as stop,
+            self._recalling(request, message.text) as recall,
+            aclosing(self._reply(request, message, recall, stop, is_new=False)) as reply,
+        ):
+            async for event in reply:
+                yield event
 
     async def _reply(
-        self, request: Request, message: Message, recall: Recall, stop: asyncio.Event, *, is_new: bool
+        self, request: Request, message: Message, recall: "asyncio.Task[Recall]", stop: asyncio.Event, *, is_new: bool
     ) -> Reply:
         """The answer, or why there is none now."""
         told = await self._spending.refuse(request, message.id, is_new=is_new)
@@ -120,12 +125,21 @@ class Turn:
             async for event in answer:
                 yield event
 
-    async def _recall(self, request: Request, text: str) -> Recall:
-        return await self._memory.recall(request.audience, request.session.id, text)
+    @asynccontextmanager
+    async def _recalling(self, request: Request, text: str) -> AsyncGenerator["asyncio.Task[Recall]"]:
+        """What bears on a text, looked for while the rest of the turn is made ready."""
+        task = asyncio.create_task(self._memory.recall(request.audience, request.session.id, text))
+        try:
+            yield task
+        finally:
+            task.cancel()
 
-    async def _answer(self, request: Request, message: Message, recall: Recall, stop: asyncio.Event) -> Reply:
+    async def _answer(
+        self, request: Request, message: Message, recalling: "asyncio.Task[Recall]", stop: asyncio.Event
+    ) -> Reply:
         answer = Answer(await self._works.load(request))
-        situation = await self._situation(request, message, recall, answer.work)
+        situation = await self._situation(request, message, recalling, answer.work)
+        recall = situation.recall
         answer.choice = self._choose(request, situation, answer.work)
         async with aclosing(self._ask(request, situation, answer, stop)) as events:
             async for event in events:
@@ -273,7 +287,9 @@ class Turn:
         text = request.say(key if key in request.say else "cannot-other")
         return Text(text, done=True, record=self._utterance(request, text))
 
-    async def _situation(self, request: Request, message: Message, recall: Recall, work: Work) -> prompt.Situation:
+    async def _situation(
+        self, request: Request, message: Message, recalling: "asyncio.Task[Recall]", work: Work
+    ) -> prompt.Situation:
         """Everything there is to tell, with the window of what was said before."""
         async with self._database.read() as connection:
             count = await message_log.count(connection, message.session_id, before=message.id)
@@ -289,11 +305,11 @@ class Turn:
             is_private=request.audience.is_private,
             history=history,
             newest=message,
-            recall=recall,
             earlier=earlier,
             work=await self._note(request, work),
             persona=standing.get(instructions.PERSONA, ""),
             instructions=standing.get(own, ""),
+            recall=await recalling,
         )
 
     def _prompt(
@@ -330,6 +346,8 @@ class Turn:
         )
         if answer.stand_in:  # said, but no part of what was answered
             text = f"{text}\n\n_{say('answered-by', name=answer.stand_in)}_"
+        elif answer.missing:
+            text = f"{text}\n\n_{say('model-missing', name=answer.missing, other=answer.model)}_"
         return [Text(text, done=True, record=utterance), *answer.made.cards]
 
     def _utterance(self, request: Request, text: str) -> Utterance:
@@ -350,7 +368,7 @@ def _trace(answer: Answer) -> dict[str, Any]:
     trace: dict[str, Any] = {"usage": answer.usage, "nano_usd": answer.nano_usd}
     trace["cited"] = {"observations": answer.cited.observations, "messages": answer.cited.messages}
     if answer.talk is not None:
-        trace["prefix"] = answer.talk.prefix
+        trace["prefix"] = {**answer.talk.prefix, "answer": answer.id}
     if (choice := answer.choice) is not None:
         figures = {"kind": choice.kind, "tier": choice.tier, "confidence": round(choice.confidence, 2)}
         trace["routing"] = {**figures, "reason": choice.reason}

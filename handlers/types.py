@@ -234,6 +234,8 @@ class Request:
 
 
 Handler = Callable[[Request], Reply]
+Door = Callable[[Incoming, str, Phrases], Reply]
+"""What a stranger gets to hear who is nobody here: what they sent, and the words after the command's name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,11 @@ class Budget:
         self._forget_marks()
         return True
 
+    def read_anew(self) -> None:
+        """Two people became one, or one two: what each spent stands in SQL."""
+        self._sums.clear()
+        self._forget_marks()
+
     def until_midnight(self) -> float:
         """Seconds until the next day begins."""
         return (self._midnight(days=1) - self._clock.now()).total_seconds()

@@ -13,11 +13,13 @@ import structlog
 from memory.kinds.facts.facts import Facts
 from memory.kinds.observations.observation import Observation
 from memory.kinds.observations.observations import Observations
-from memory.language.matching import by_words, clearly_nearest
+from memory.language.matching import all_words, by_words, clearly_nearest
 from memory.language.text import normal_form
 from memory.language.words import content_words
 from memory.ports import Embedder, EmbedderError, Vector
 from memory.scope import Audience
+from memory.storage import erasure
+from memory.storage.database import Database
 from memory.types import Fact
 
 log = structlog.get_logger(__name__)
@@ -49,7 +51,8 @@ class Matches:
 class Forgettable:
     """Finds it."""
 
-    def __init__(self, facts: Facts, observations: Observations, embedder: Embedder) -> None:
+    def __init__(self, database: Database, facts: Facts, observations: Observations, embedder: Embedder) -> None:
+        self._database = database
         self._facts = facts
         self._observations = observations
         self._embedder = embedder
@@ -75,6 +78,14 @@ class Forgettable:
         facts = {fact.id: fact for fact in await self._facts.list(audience)}
         rows = await self._observations.disposable(audience, observation_ids, sensitive=sensitive)
         return fold([*(facts[id] for id in fact_ids if id in facts), *rows])
+
+    async def said_in(self, audience: Audience, query: str) -> list[int]:
+        """The sessions of this audience in which these words were said, all of them in one message, newest first."""
+        async with self._database.search() as connection:
+            lines = await erasure.lines_of(connection, audience.visible)
+        found = await asyncio.to_thread(all_words, [line.text for line in lines], query)
+        newest = {lines[i].session_id: lines[i].id for i in sorted(found)}
+        return sorted(newest, key=lambda session_id: -newest[session_id])
 
     async def _by_meaning(
         self, audience: Audience, among: tuple[Sequence[Fact], Sequence[Observation]], query: str, *, sensitive: bool

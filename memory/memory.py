@@ -28,14 +28,18 @@ from memory.kinds.summaries.indexing import KIND as SUMMARIES
 from memory.kinds.summaries.indexing import SummaryIndex, rebuild_words
 from memory.kinds.summaries.learn import Summaries
 from memory.language.words import content_words
+from memory.linking import Linking
 from memory.people import People
 from memory.ports import Clock, Embedder, EmbedderError, LanguageModel, VectorIndex
+from memory.recall.changing import Change
 from memory.recall.evidence import Evidence
 from memory.recall.finder import Finder
+from memory.recall.quality import Quality
 from memory.recall.recaller import Recaller
 from memory.retention import Ages, Retention
 from memory.scope import Audience
 from memory.storage.database import Database
+from memory.storage.index.serving import MakeEmbedder, Serving
 from memory.storage.index.vectors import OfKind, Vectors
 from memory.taking_back import TakingBack
 from memory.types import Health, MemorySettings, Recall, Receipt
@@ -44,6 +48,8 @@ _LONGEST_DEBOUNCE = 4  # times `learn_after`: somebody who never stops writing i
 _IDLE_SECONDS = 3600.0
 _PROBE_SECONDS = 3.0
 _URGENT_SECONDS = 15.0
+_ROUND_SECONDS = 30.0
+"""Of embedding messages at a time: after a change of embedder it is hours in all, and other learning goes on."""
 _OPENING_SECONDS = 5.0
 """How long a question or a forget waits for what is being opened (loading a model takes 1 to 2 s)."""
 
@@ -53,7 +59,7 @@ log = structlog.get_logger(__name__)
 class Memory:
     """One tenant's memory. Every call that reads or writes says for whom."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what memory needs from outside
         self,
         database: Database,
         clock: Clock,
@@ -62,30 +68,36 @@ class Memory:
         embedder: Embedder,
         model: LanguageModel,
         settings: MemorySettings,
+        former: MakeEmbedder | None = None,
     ) -> None:
+        """`former` makes the embedder that was used before, for questions until a change of embedder is through."""
         self._database = database
         self._clock = clock
         self._index = vectors
         self._embedder = embedder
         self._settings = settings
+        self._serving = serving = Serving(database, embedder, former)
         self.facts = Facts(database, clock, embedder, settings)
         noticed = observation_indexing.kind(clock)
-        self._vectors = Vectors(database, vectors, embedder, (SUMMARIES, noticed))
+        self._vectors = Vectors(database, vectors, embedder, (SUMMARIES, noticed), serving)
         summary_vectors, noticed_vectors = SummaryIndex(self._vectors), OfKind(self._vectors, noticed)
-        self.observations = Observations(database, clock, embedder, noticed_vectors, settings)
-        neighbours = Neighbours(database, noticed_vectors, embedder, model)
-        self.forgettable = Forgettable(self.facts, self.observations, embedder)
+        self.observations = Observations(database, clock, serving, noticed_vectors, settings)
+        neighbours = Neighbours(database, noticed_vectors, serving, model)
+        self.forgettable = Forgettable(database, self.facts, self.observations, embedder)
         self._observing = Observing(database, clock, model, neighbours, settings)
         self._consolidation = Consolidation(database, clock, neighbours)
         self._summaries = Summaries(database, clock, embedder, model)
-        self._evidence = Evidence(database, embedder)
+        self._evidence = Evidence(database, embedder, serving)
+        self._change = Change(serving, self._evidence, self._vectors)
+        finder = Finder(self._evidence, settings.fusion)
+        self.quality = Quality(database, clock, finder, self.observations, serving, learns=settings.refit)
         self._recaller = Recaller(
             database,
             self.facts,
             self.observations,
             summary_vectors,
-            Finder(self._evidence),
-            embedder,
+            finder,
+            serving,
             clock,
             settings,
         )
@@ -98,6 +110,7 @@ class Memory:
             backups_days=settings.backups_days,
         )
         self._people = People(database, clock, self._forgetting)
+        self.linking = Linking(database, clock, self._forgetting)
         self._taking_back = TakingBack(database, clock, self._forgetting)
         self._woken = asyncio.Event()
         self._is_ready = asyncio.Event()
@@ -111,11 +124,17 @@ class Memory:
         try:
             await self._summaries.start()
             await self._observing.start()
+            await self._change.look()
+            await self.quality.load()
             await asyncio.gather(self._vectors.open(), self._warm_embedder())
         finally:
             self._is_ready.set()
         await self._forgetting.sweep()
         self.wake()
+
+    async def look(self) -> None:
+        """Find out which vectors can be asked, where this memory is only read and not opened."""
+        await self._change.look()
 
     async def _until_ready(self) -> None:
         """Let what is being opened be opened; what takes longer is missing for now."""
@@ -126,7 +145,7 @@ class Memory:
     async def _warm_embedder(self) -> None:
         """Make its first call here: that is the one which loads a model."""
         try:
-            await self._embedder.embed_query("ok")
+            await self._serving.embed_query("ok")
         except EmbedderError as error:
             log.warning("memory.embedder_silent", error=type(error).__name__)
 
@@ -172,6 +191,7 @@ class Memory:
     async def close(self) -> None:
         """Let go of index and embedder."""
         await self._index.close()
+        await self._serving.close()
         await self._embedder.close()
 
     # --- learning ---------------------------------------------------------------------------------
@@ -179,12 +199,15 @@ class Memory:
     async def learn(self) -> int:
         """Sweep every kind once; return how many sessions were learned. What failed comes back later."""
         await self._forgetting.sweep()
-        await self._evidence.catch_up()
+        await self._evidence.catch_up(seconds=_ROUND_SECONDS)
         await count_uses(self._database, to_ms(self._clock.now()))
         learned = await self._summaries.learn()
         await self._vectors.catch_up()
         if await self._observing.learn():
             await self._vectors.catch_up()
+        await self._change.proceed()
+        if self._evidence.has_more:
+            self.wake()
         return learned
 
     def wake(self) -> None:
@@ -312,7 +335,9 @@ class Memory:
             await rebuild_words(connection)
             await observation_store.rebuild_words(connection, to_ms(self._clock.now()))
         await self._evidence.rebuild(progress)
-        return await self._vectors.rebuild(progress)
+        count = await self._vectors.rebuild(progress)
+        await self._change.proceed()
+        return count
 
     async def health(self) -> list[Health]:
         """One line a part. Asks the embedder, so it takes as long as that takes, 3 s at most."""
@@ -324,7 +349,7 @@ class Memory:
             self._learning_health,
             self._observing.health,
         )
-        return [await check() for check in checks]
+        return [*[await check() for check in checks], *await self._change.health()]
 
     async def _store_health(self) -> Health:
         try:

@@ -1,5 +1,6 @@
 """Everything of one person: handed out, or erased. Other people's rows in a group stay, without that person's part."""
 
+from collections.abc import Collection
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,13 +14,13 @@ from memory.kinds.observations import store as observation_store
 from memory.kinds.observations.losing import Lost
 from memory.ports import Clock
 from memory.scope import Audience, sensitive_key
-from memory.storage import digests, erasure, telemetry
+from memory.storage import digests, erasure, people, telemetry
 from memory.storage import instructions as standing
+from memory.storage import sessions as sessions_store
 from memory.storage.database import Database
 from memory.storage.tables import (
     chats,
     facts,
-    identities,
     instructions,
     messages,
     observations,
@@ -57,6 +58,7 @@ class People:
         """Erase a person: account, identities, facts, sessions and their part in groups."""
         async with self._database.write() as connection:
             own = await erasure.sessions_of(connection, [_owner(user_id)])
+            places = await sessions_store.chats_of(connection, _owner(user_id))
             doomed = await self._erase_history(connection, user_id)
             for audience, fact_ids in await _facts_in_groups(connection, user_id):
                 doomed.add(await self._forgetting.remove_facts(connection, audience, fact_ids) or Doomed())
@@ -67,7 +69,7 @@ class People:
             await self._erase_observations(connection, user_id, doomed)
             of_person = sa.or_(telemetry_events.c.user_id == user_id, telemetry_events.c.session_id.in_(own))
             await telemetry.erase(connection, of_person, to_ms(self._clock.now()))
-            await _erase_account(connection, user_id)
+            await _erase_account(connection, user_id, places)
         return await self._forgetting.follow_up(doomed)
 
     async def erase_history(self, user_id: int) -> Receipt:
@@ -82,10 +84,9 @@ class People:
             user = (await connection.execute(sa.select(users).where(users.c.id == user_id))).mappings().first()
             if user is None:
                 return {}
-            keys = sa.select(identities.c.key).where(identities.c.user_id == user_id).order_by(identities.c.key)
             return {
                 "user": _plain(user, ("id", "name", "role", "language", "timezone", "created_at")),
-                "identities": list((await connection.execute(keys)).scalars()),
+                "identities": sorted(await people.identities_of(connection, user_id)),
                 "facts": await _export_facts(connection, user_id),
                 "instructions": await _export_instructions(connection, user_id),
                 "observations": await _export_observations(connection, user_id),
@@ -160,17 +161,16 @@ async def _hand_over(connection: AsyncConnection, user_id: int) -> list[int]:
     return lonely
 
 
-async def _erase_account(connection: AsyncConnection, user_id: int) -> None:
-    keys = list(
-        (await connection.execute(sa.select(identities.c.key).where(identities.c.user_id == user_id))).scalars()
-    )
-    for key in keys:
-        transport, _, external_id = key.partition(":")
-        await connection.execute(
-            chats.delete().where(
-                chats.c.transport == transport, chats.c.external_id == external_id, chats.c.kind == "ai"
-            )
-        )
+async def _erase_account(connection: AsyncConnection, user_id: int, places: Collection[int]) -> None:
+    """`places` are the private chats that they wrote in; one in which others wrote since stays."""
+    keys = await people.identities_of(connection, user_id)
+    held = sa.select(sessions.c.id).where(sessions.c.chat_id == chats.c.id)
+    own = [
+        sa.and_(chats.c.transport == people.network_of(key), chats.c.external_id == key.partition(":")[2])
+        for key in keys
+    ]
+    mine = sa.or_(chats.c.id.in_(places), *own)
+    await connection.execute(chats.delete().where(mine, chats.c.kind == "ai", ~held.exists()))
     await connection.execute(pairing_codes.delete().where(pairing_codes.c.identity.in_(keys)))
     await standing.forget(connection, _owner(user_id))
     await digests.drop(connection, user_id)

@@ -97,7 +97,7 @@ class Compacted:
     text: str
     """For whoever cannot read the block."""
     block: Json
-    """The provider's own; it goes back byte for byte, before all that was said since."""
+    """The provider's own; it goes back byte for byte, before all that was said since. Empty: there are only words."""
     model: str
     """Who made it: nobody else is shown the block."""
 
@@ -139,6 +139,8 @@ class ModelRequest:
     """Stands for all that was said before `messages`."""
     compacts: bool = False
     """Nothing is to be answered: condense all of it. `messages` may end with an answer."""
+    follows: str = ""
+    """`Finished.id` of the answer before, for providers that can say why nothing of its prompt was found again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,12 @@ class Finished:
     """What all of it cost in 1e-9 US dollars; None where no price is known."""
     stand_in: str = ""
     """Who answered in the place of a provider that does not."""
+    id: str = field(default="", compare=False)
+    """What the provider calls this answer."""
+    cache_miss: str = field(default="", compare=False)
+    """Why the provider did not find again what it had of the prompt before, as its own code, where it says so."""
+    missing: str = ""
+    """The model that should have answered and is not to be had, where the person is to be told."""
 
 
 ModelEvent = TextDelta | Finished
@@ -234,17 +242,25 @@ class Failure(StrEnum):
 class ModelError(Exception):
     """A model call failed. `detail` is for the log, never for a chat.
 
-    `excess` is how many times too long the prompt was (TOO_LONG), where that is known.
+    `excess` is how many times too long the prompt was (TOO_LONG), where that is known. `is_of_model`: another model of
+    the same provider may answer, for this one is not there, or not for us.
     """
 
     def __init__(
-        self, failure: Failure, detail: str, *, retry_after: float | None = None, excess: float | None = None
+        self,
+        failure: Failure,
+        detail: str,
+        *,
+        retry_after: float | None = None,
+        excess: float | None = None,
+        is_of_model: bool = False,
     ) -> None:
         super().__init__(f"{failure}: {detail}")
         self.failure = failure
         self.detail = detail
         self.retry_after = retry_after
         self.excess = excess
+        self.is_of_model = is_of_model
 
 
 class LanguageModel(Protocol):
@@ -332,6 +348,16 @@ class VectorIndex(Protocol):
 
     async def query(self, owners: Sequence[str], vector: Vector, limit: int) -> list[VectorHit]:
         """Return at most `limit` hits, best first."""
+        ...
+
+    async def query_other(
+        self, name: str, dimension: int, owners: Sequence[str], vector: Vector, limit: int
+    ) -> list[VectorHit]:
+        """As `query`, among the vectors of another embedder, so far as they are still there."""
+        ...
+
+    async def drop_others(self) -> None:
+        """Remove the vectors of other embedders, from the disk too."""
         ...
 
     async def delete(self, owner: str, ids: Sequence[str]) -> int:

@@ -14,8 +14,9 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory import reach, telemetry
-from memory.forgetting import Forgetting
+from memory.forgetting import Doomed, Forgetting
 from memory.instants import to_ms
+from memory.kinds.observations import losing
 from memory.kinds.summaries import store as summary_store
 from memory.ports import Clock
 from memory.storage import compactions, erasure, inbox, kept, outbox
@@ -23,7 +24,7 @@ from memory.storage import telemetry as events
 from memory.storage.backups import backups_of, remove_old_backups
 from memory.storage.database import Database
 from memory.storage.index import lexical
-from memory.storage.tables import messages, session_states, sessions, summaries
+from memory.storage.tables import hook_events, messages, observations, session_states, sessions, summaries
 
 ROWS = 250
 """Of a step."""
@@ -46,6 +47,9 @@ class Ages:
     summaries: int | None = None
     inbox: int | None = 14
     outbox: int | None = 14
+    hooks: int | None = 90
+    """Ids of events, by which one that is sent again is known. A signature is good for minutes, so that no signed
+    request outlives the id by which it would be known."""
     backups: int = 7
 
 
@@ -55,10 +59,13 @@ class Counts:
 
     telemetry: int = 0
     messages: int = 0
+    observations: int = 0
+    """Those of which no evidence was left when the messages went."""
     working_output: int = 0
     summaries: int = 0
     inbox: int = 0
     outbox: int = 0
+    hooks: int = 0
     backups: int = 0
 
     @property
@@ -95,7 +102,7 @@ class Retention:
         counts, began = Counts(), self._clock.now()
         counts.telemetry = await self._telemetry()
         counts.working_output = await self._working_output()
-        counts.messages = await self._messages()
+        await self._messages(counts)
         counts.summaries = await self._summaries()
         await self._traffic(counts)
         counts.backups = await self._backups()
@@ -115,6 +122,10 @@ class Retention:
             for name, which in self._which().items():
                 query = sa.select(sa.func.count()).select_from(which.table).where(which.is_old)
                 setattr(counts, name, int((await connection.execute(query)).scalar_one()))
+            if (old := self._which().get("messages")) is not None:
+                which = losing.only_resting_on(old.is_old)
+                query = sa.select(sa.func.count()).select_from(observations).where(which)
+                counts.observations = int((await connection.execute(query)).scalar_one())
             if (before := self._before(self._ages.telemetry)) is not None:
                 counts.telemetry = await events.count_before(connection, before)
             if (before := self._before(self._ages.inbox)) is not None:
@@ -158,10 +169,10 @@ class Retention:
             await asyncio.sleep(PAUSE_SECONDS)
         return gone
 
-    async def _messages(self) -> int:
+    async def _messages(self, counts: Counts) -> None:
         which = self._which().get("messages")
         if which is None:
-            return 0
+            return
         async with self._database.search() as connection:
             query = (
                 sa.select(sessions.c.id, sessions.c.owner)
@@ -170,18 +181,19 @@ class Retention:
                 .distinct()
             )
             touched = [(row[0], row[1]) for row in (await connection.execute(query)).all()]
-        gone = 0
         for session_id, owner in touched:
-            gone += await self._messages_of(session_id, owner, which.is_old)
-        return gone
+            await self._messages_of(session_id, owner, which.is_old, counts)
 
-    async def _messages_of(self, session_id: int, owner: str, is_old: sa.ColumnElement[bool]) -> int:
-        """Delete a session's old messages; its views are made anew from what remains."""
-        gone, ids = 0, [0]
+    async def _messages_of(self, session_id: int, owner: str, is_old: sa.ColumnElement[bool], counts: Counts) -> None:
+        """Delete a session's old messages; its views, and what was noticed there, are made anew from what remains."""
+        ids = [0]
         query = sa.select(messages.c.id).where(messages.c.session_id == session_id, is_old).limit(ROWS)
         while ids:
             async with self._database.write() as connection:
                 ids = await _ids(connection, query)
+                await losing.keep_ones_own(connection, ids)
+                doomed = Doomed()
+                await self._forgetting.lose(connection, doomed, await losing.withdraw(connection, ids, self._now()))
                 await connection.execute(messages.delete().where(messages.c.id.in_(ids)))
                 await reach.unlink_sources(connection, {owner}, ids)
                 await compactions.drop(connection, [session_id])
@@ -190,9 +202,9 @@ class Retention:
                     of_session = summaries.c.session_id == session_id
                     await connection.execute(summaries.update().where(of_session).values(indexed_as=None))
                     await self._forgetting.outdate(connection, [owner])
-            gone += len(ids)
+            counts.messages += len(ids)
+            counts.observations += doomed.receipt.observations
             await asyncio.sleep(PAUSE_SECONDS)
-        return gone
 
     async def _summaries(self) -> int:
         which = self._which().get("summaries")
@@ -219,6 +231,19 @@ class Retention:
         if (before := self._before(self._ages.outbox)) is not None:
             async with self._database.write() as connection:
                 counts.outbox = await outbox.prune(connection, before)
+        counts.hooks = await self._hooks()
+
+    async def _hooks(self) -> int:
+        which = self._which().get("hooks")
+        key = sa.tuple_(hook_events.c.hook, hook_events.c.event_id)
+        gone, step = 0, ROWS
+        while which is not None and step == ROWS:
+            oldest = sa.select(hook_events.c.hook, hook_events.c.event_id).where(which.is_old).limit(ROWS)
+            async with self._database.write() as connection:
+                step = (await connection.execute(hook_events.delete().where(key.in_(oldest)))).rowcount
+            gone += step
+            await asyncio.sleep(PAUSE_SECONDS)
+        return gone
 
     async def _backups(self) -> int:
         path = erasure.file_of(self._database)
@@ -251,6 +276,8 @@ class Retention:
             found["working_output"] = _Old(messages, sa.and_(messages.c.is_ephemeral, is_old))
         if (before := self._before(self._ages.summaries)) is not None:
             found["summaries"] = _Old(summaries, summaries.c.updated_at < before)
+        if (before := self._before(self._ages.hooks)) is not None:
+            found["hooks"] = _Old(hook_events, hook_events.c.received_at < before)
         return found
 
     def _before(self, days: int | None) -> int | None:

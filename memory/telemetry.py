@@ -124,6 +124,15 @@ class ModelAutoRouted(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelMissing(Event):
+    """A model is not there, or not for us, and another one answers in its place."""
+
+    name = "chat.model_missing"
+    model: str
+    instead: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisorTriggered(Event):
     """A stronger model was asked for advice in the middle of a turn."""
 
@@ -184,6 +193,23 @@ class Summarised(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecallQuality(Event):
+    """Recall was measured on a person's own chats: questions whose answers cited something were asked again."""
+
+    name = "memory.recall_quality"
+    questions: int
+    recall_at_1: float | None
+    recall_at_3: float | None
+    recall_at_10: float | None
+    updates: int
+    update_precedence: float | None
+    """Of what replaced something, how much is found before what it replaced."""
+    judged: int
+    rejected_share: float | None
+    """Of the observations that the person judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Forgot(Event):
     """Something was erased for good."""
 
@@ -201,10 +227,12 @@ class RetentionRan(Event):
     name = "memory.retention"
     telemetry: int
     messages: int
+    observations: int = 0
     working_output: int
     summaries: int
     inbox: int
     outbox: int
+    hooks: int = 0
     backups: int
 
 
@@ -237,11 +265,13 @@ EVENTS: dict[str, type[Event]] = {
         ApprovalDecided,
         CompactionFired,
         ModelAutoRouted,
+        ModelMissing,
         AdvisorTriggered,
         BudgetReached,
         Extracted,
         CacheBroke,
         Summarised,
+        RecallQuality,
         Forgot,
         RetentionRan,
         TransportFault,

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
+from memory.recall.fusion import Method
 from memory.scope import Audience, Scope
 
 
@@ -37,6 +38,8 @@ class User:
     client_language: str = "en"
     timezone: str | None = None
     """IANA name, chosen with /timezone; None follows the tenant's."""
+    identities: tuple[str, ...] = ()
+    """Under which they write, where they were found by one of them."""
 
     @property
     def reads(self) -> str:
@@ -222,6 +225,24 @@ class Noticed:
     scope: Scope = Scope.PRIVATE
 
 
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """An observation that may bear on a question, as a way to the messages on which it rests."""
+
+    message_ids: tuple[int, ...]
+    cosine: float | None
+    words: float
+    """Of the question's words, what share is in it, times its BM25 beside the best one's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bearing:
+    """What of the observations bears on a question: what is shown, and the ways to messages, best first."""
+
+    noticed: tuple[Noticed, ...] = ()
+    leads: tuple[Lead, ...] = ()
+
+
 class ObservationRefused(Exception):  # noqa: N818 - it is an answer to a person, not a fault
     """An observation was not kept or changed. `reason`: "empty" (nothing to keep), "gone" (no such one here),
     "others" (it rests on what others said), "members" (not in that team or group), "grant" (one is needed).
@@ -287,6 +308,10 @@ class MemorySettings:
     """Characters of facts in force that one owner may have."""
     recall_seconds: float = 1.5
     """After this long recall answers with what it has."""
+    fusion: Method = "linear"
+    """How the judgements of a message become one score; the default measured best (docs/adr/0019)."""
+    refit: bool = False
+    """Learn the weights of fusion from what people cite and confirm, where that does better on questions held out."""
     floor: float | None = None
     """Cosine below which nothing is recalled; None takes the embedder's own."""
     learn_after: float = 5.0
@@ -307,15 +332,20 @@ class Health:
     ok: bool
     detail: str
     remedy: str = ""
+    done: int | None = None
+    total: int | None = None
+    """Of work that is under way."""
 
 
 __all__ = [
     "Audience",
+    "Bearing",
     "Cited",
     "Fact",
     "FactRefused",
     "Found",
     "Health",
+    "Lead",
     "MemorySettings",
     "Message",
     "Noticed",

@@ -1,12 +1,14 @@
 """What every test shares: a database of its own, a clock of its own."""
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
+from bot.models.download import ensure_builtin_model
 from memory.storage.database import Database
 from memory.storage.migrate import migrate
 from tests.fakes.clock import FrozenClock
@@ -39,3 +41,14 @@ async def database(tmp_path: Path, empty_database: Path) -> AsyncGenerator[Datab
     opened = Database.at(tmp_path / "merk.db")
     yield opened
     await opened.close()
+
+
+@pytest.fixture(scope="session")
+def gguf() -> Path:
+    """A real chat model, fetched once (93 MB) into MERK_TEST_MODELS or ~/.cache/merk-tests."""
+    folder = os.environ.get("MERK_TEST_MODELS") or Path.home() / ".cache" / "merk-tests"
+
+    def ignore(_done: int, _total: int) -> None:
+        pass
+
+    return asyncio.run(ensure_builtin_model(Path(folder), ignore))

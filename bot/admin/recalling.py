@@ -30,6 +30,7 @@ async def recall(settings: Settings, identity: str, question: str, *, explain: b
         nobody = Chosen(NoModel("not needed here"), "", "none")
         memory = make_memory(settings, SystemClock(), database, nobody, await choose_embedder(settings))
         try:
+            await memory.look()
             found = await memory.recall(Audience(user_id, 0, is_private=True), 0, question)
         finally:
             await memory.close()

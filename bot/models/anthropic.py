@@ -82,6 +82,7 @@ _BY_TEXT: Final = (  # these have no code of their own
 )
 _BAD_SIGNATURE: Final = "invalid `signature` in `thinking` block"
 _BOUND_ELSEWHERE: Final = "bound to a different conversation"
+_OF_MODEL: Final = frozenset({"not_found_error", "permission_error"})
 _PASSING: Final = frozenset({"overloaded_error", "api_error", "timeout_error"})
 _OK: Final = 200
 _COUNTED: Final = re.compile(r"(\d+) tokens > (\d+) maximum")
@@ -112,7 +113,7 @@ class AnthropicModel:
 
     `timeout` is the seconds without a byte after which a request is given up. Of `compaction_models`, those that say
     they can condense conversations are asked to, under the first of `betas` that serves: `COMPACT_AT_THRESHOLD` (from
-    prompts of `threshold` tokens on) before `COMPACT`.
+    prompts of `threshold` tokens on) before `COMPACT`. `diagnoses`: the API is asked why it missed its cache.
     """
 
     def __init__(  # noqa: PLR0913 - what a provider can be told
@@ -125,6 +126,7 @@ class AnthropicModel:
         compaction_models: Collection[str] = (),
         betas: Collection[str] = (COMPACT,),
         threshold: int = _LEAST_THRESHOLD,
+        diagnoses: bool = False,
     ) -> None:
         """Raise ValueError when the key cannot be one."""
         key = api_key.strip()
@@ -136,6 +138,7 @@ class AnthropicModel:
         self._compaction_models = frozenset(compaction_models)
         self._compaction_beta = next((beta for beta in (COMPACT_AT_THRESHOLD, COMPACT) if beta in betas), None)
         self._threshold = max(threshold, _LEAST_THRESHOLD)
+        self._diagnoses = diagnoses
         self._client = anthropic.AsyncAnthropic(
             api_key=key,
             base_url=base_url or _OFFICIAL,  # explicit: a stray variable must not send the key elsewhere
@@ -269,6 +272,7 @@ class AnthropicModel:
             "cache_control": LOOP_CACHE if prompt.caches_loop else None,
             "output_config": output,
             "metadata": {"user_id": request.user_key} if request.user_key else None,
+            "diagnostics": {"previous_message_id": request.follows} if self._diagnoses and request.follows else None,
         }
         betas = _betas_of(prompt)
         if how.thinking is _Thinking.DROPPED_WHERE_STALE:
@@ -349,7 +353,8 @@ def _status_error(err: anthropic.APIStatusError) -> ModelError:
     failure = _status_failure(err)
     if failure is Failure.TOO_LONG and (counted := _COUNTED.search(_said(err))):
         return _too_long(int(counted[1]), int(counted[2]))
-    return ModelError(failure, _status_detail(err), retry_after=_retry_after(err))
+    is_of_model = str(err.type) in _OF_MODEL and failure in (Failure.NO_MODEL, Failure.AUTH)
+    return ModelError(failure, _status_detail(err), retry_after=_retry_after(err), is_of_model=is_of_model)
 
 
 def _too_long(tokens: int, most: int) -> ModelError:

@@ -5,7 +5,7 @@ One rule: what a block holds is passed on as it came; only fields that the API s
 
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import Final
+from typing import Final, cast
 
 from bot.models.anthropic_bill import bill
 from memory.ports import Billed, Compacted, Failure, Finished, Json, ModelError, StopReason, ToolCall, Usage
@@ -51,6 +51,8 @@ def read_answer(parts: Sequence[Json], *, named: str) -> Finished:
         raw=tuple(blocks) if calls else (),
         compacted=None if stop is StopReason.REFUSED else _compacted(blocks, named),
         billed=lines if len(lines) > 1 else (),
+        id=str(last.get("id") or ""),
+        cache_miss=_cache_miss(parts[0]),
     )
 
 
@@ -71,6 +73,13 @@ def _compacted(blocks: Sequence[Json], model: str) -> Compacted | None:
     """The newest compaction; one without content has failed and counts as none."""
     made = [block for block in blocks if block["type"] == "compaction" and block.get("content")]
     return Compacted(str(made[-1]["content"]), made[-1], model) if made else None
+
+
+def _cache_miss(part: Json) -> str:
+    """A code such as `tools_changed`; the API may leave any of it out, or have no answer yet."""
+    told = cast("Json", part.get("diagnostics") or {})
+    reason = cast("Json", told.get("cache_miss_reason") or {})
+    return str(reason.get("type") or "")
 
 
 def _sum(lines: Sequence[Billed]) -> Usage:

@@ -148,7 +148,8 @@ class OllamaModel:
                     stream=True,
                     think=shown.think,
                     format=request.schema,
-                    options={"num_ctx": window, "num_predict": request.max_tokens},
+                    # beyond the window it would lose the beginning of the prompt while it writes
+                    options={"num_ctx": window, "num_predict": min(request.max_tokens, window - guess)},
                     keep_alive=self._keep_alive,
                 )
                 async with aclosing(cast("AsyncGenerator[ollama.ChatResponse, None]", parts)) as stream:
@@ -362,5 +363,5 @@ def _status_error(err: ollama.ResponseError, model: str | None) -> ModelError:
     if failure is Failure.NO_MODEL:
         if model is None:
             return ModelError(Failure.UNREACHABLE, "what answers there is no Ollama")
-        return ModelError(failure, f"{model} is not installed: run `ollama pull {model}`")
+        return ModelError(failure, f"{model} is not installed: run `ollama pull {model}`", is_of_model=True)
     return ModelError(failure, f"{err.status_code}: {str(err.error)[:200]}")

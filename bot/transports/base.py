@@ -6,7 +6,7 @@ A transport parses what came in and does what it is told with what goes out; it 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from handlers.types import Incoming, Place
 from memory.storage.inbox import InboxRow
@@ -194,4 +194,15 @@ class Transport(Protocol):
 
     def last_contact(self) -> float | None:
         """Seconds since the last finished poll, sync or webhook call; None before the first (pitfall P40)."""
+        ...
+
+
+@runtime_checkable
+class AsksMembers(Protocol):
+    """A transport that may miss a leaving, and can be asked who is still there."""
+
+    def last_contact(self) -> float | None: ...
+
+    async def is_member(self, chat: str, identity: str) -> bool:
+        """Whether somebody is in a group now. Raises `SendError`; NO_CHAT where Merk itself is there no more."""
         ...

@@ -119,7 +119,8 @@ class Delivery:
             self._start_lane(row.transport, row.lane)
 
     def _start_lane(self, transport: str, lane: str) -> None:
-        if lane not in self._lanes and not self._closing:
+        # what is for a network that is away waits for a program that serves it
+        if transport in self._transports and lane not in self._lanes and not self._closing:
             self._lanes[lane] = asyncio.create_task(self._work_lane(transport, lane))
 
     async def _work_lane(self, transport: str, lane: str) -> None:

@@ -18,7 +18,7 @@ from bot.transports.base import Hold, Presence, Preview, Transport
 from bot.transports.delivery import Delivery
 from bot.transports.posting import Context, post
 from bot.transports.preview import Previewer
-from handlers.types import Event, Handled, Incoming, Notice, Status, Text
+from handlers.types import Card, Event, Handled, Incoming, Notice, Status, Text
 from memory.instants import to_ms
 from memory.ports import Clock
 from memory.storage import inbox, members, sessions
@@ -162,9 +162,9 @@ class Intake:
             gone = known if presence.is_over else presence.left
             for identity in gone:
                 await members.left(connection, chat, identity)
-            for identity in presence.came - known:
+            for identity in presence.came:
                 await members.note(connection, chat, identity, now)
-                newcomers += 1
+            newcomers = len(presence.came - known)
         self._departed |= {(presence.chat, identity): row_id for identity in gone}
         for identity in presence.came:
             self._departed.pop((presence.chat, identity), None)
@@ -261,7 +261,9 @@ class Intake:
         async with self._database.write() as connection:
             await post(connection, context, events, now)
             await inbox.finish(connection, incoming.inbox_ids, now)
-        self._delivery.wake(incoming.place)
+        elsewhere = [event.to.place for event in events if isinstance(event, Card | Notice) and event.to]
+        for place in {incoming.place, *elsewhere}:
+            self._delivery.wake(place)
         self._finished()
 
     async def _begin(self, incoming: Incoming) -> int:

@@ -35,6 +35,9 @@ class Part(BaseModel):
     age_seconds: float | None = None
     """Since its last sign of life, where it gives such signs."""
     is_needed: bool = False
+    done: int | None = None
+    total: int | None = None
+    """Of work that is under way."""
 
 
 class Report(BaseModel):
@@ -73,7 +76,14 @@ class Health:
     async def _parts(self) -> list[Part]:
         parts = [self._network(name) for name in self._site.transports]
         parts += [
-            Part(name=each.name, ok=each.ok, detail=each.detail, is_needed=each.name in _NEEDED)
+            Part(
+                name=each.name,
+                ok=each.ok,
+                detail=each.detail,
+                is_needed=each.name in _NEEDED,
+                done=each.done,
+                total=each.total,
+            )
             for each in await self._site.memory.health()
         ]
         return [*parts, await self._summaries(), self._disk()]

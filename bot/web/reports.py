@@ -4,7 +4,7 @@ Rule: a period is the time up to now, to the millisecond; hours and days are tho
 first and the last bucket of a series are cut by the period, and the buckets add up to the overview.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -60,6 +60,7 @@ class Metric(StrEnum):
     PROMPT_TOO_LONG = "prompt_too_long"
     TOOL_CALLS = "tool_calls"
     RECALL_HITS = "recall_hits"
+    RECALL_QUALITY = "recall_quality"
 
 
 class _Told(BaseModel):
@@ -219,21 +220,66 @@ class Reports:
         )
 
     async def timeseries(self, metric: Metric, period: Period, granularity: Granularity) -> Series:
+        if metric is Metric.RECALL_QUALITY:
+            return await self.recall_quality(period, granularity)
+        return (await self.several((metric,), period, granularity))[metric]
+
+    async def recall_quality(self, period: Period, granularity: Granularity, user_id: int | None = None) -> Series:
+        """Recall@10 as the nights measured it, of everybody or of one person: the mean over questions."""
         since, until = self._window(period)
-        measure = _MEASURES[metric]
         async with self._site.database.search() as connection:
-            quarters = await events.sums(connection, (measure.event,), since, until, "quarter")
-        points = [
-            Point(start=start, value=measure.of(_add(quarters.get(each) for each in bucket)))
-            for start, bucket in buckets(since, until, self._zone, granularity)
-        ]
+            measured = await events.measured(connection, since, until, user_id)
+        points: list[Point] = []
+        for start, quarters in buckets(since, until, self._zone, granularity):
+            of = [each for each in measured if quarters[0] <= each.at < quarters[-1] + QUARTER_MS]
+            questions = sum(each.questions for each in of)
+            value = sum(each.recall * each.questions for each in of) / questions if questions else None
+            points.append(Point(start=start, value=value))
+        return Series(
+            metric=Metric.RECALL_QUALITY,
+            unit="share",
+            period=period,
+            granularity=granularity,
+            timezone=self._timezone,
+            points=points,
+        )
+
+    async def several(
+        self, metrics: Collection[Metric], period: Period, granularity: Granularity
+    ) -> dict[Metric, Series]:
+        """The series of metrics over the same time: one question to the database for each kind of event."""
+        since, until = self._window(period)
+        async with self._site.database.search() as connection:
+            quarters = {
+                event: await events.sums(connection, (event,), since, until, "quarter")
+                for event in dict.fromkeys(_MEASURES[metric].event for metric in metrics)
+            }
+        times = buckets(since, until, self._zone, granularity)
+        summed = {
+            event: [_add(found.get(each) for each in bucket) for _, bucket in times]
+            for event, found in quarters.items()
+        }
+        return {metric: self._series(metric, period, granularity, times, summed) for metric in metrics}
+
+    def _series(
+        self,
+        metric: Metric,
+        period: Period,
+        granularity: Granularity,
+        times: Sequence[tuple[datetime, Sequence[int]]],
+        summed: Mapping[str, Sequence[Sums]],
+    ) -> Series:
+        measure = _MEASURES[metric]
         return Series(
             metric=metric,
             unit=measure.unit,
             period=period,
             granularity=granularity,
             timezone=self._timezone,
-            points=points,
+            points=[
+                Point(start=start, value=measure.of(sums))
+                for (start, _), sums in zip(times, summed[measure.event], strict=True)
+            ],
         )
 
     async def top_tools(self, period: Period, limit: int) -> list[ToolFigures]:

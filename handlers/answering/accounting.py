@@ -5,7 +5,7 @@ from typing import Any
 from handlers.answering.rounds import Answer
 from handlers.types import Happened, Request
 from memory.ports import StopReason
-from memory.telemetry import Event, PtlRecovery, ToolUsed, TurnCompleted, TurnFailed, code
+from memory.telemetry import Event, ModelMissing, PtlRecovery, ToolUsed, TurnCompleted, TurnFailed, code
 from memory.types import Recall
 
 
@@ -20,10 +20,13 @@ def account(request: Request, answer: Answer, recall: Recall, duration_ms: int) 
         found.append(PtlRecovery(**who, attempts=answer.shortened, success=answer.failure is None))
     if answer.failure is not None:
         found.append(TurnFailed(**who, failure=answer.failed or "unknown"))
+    if answer.missing:
+        found.append(ModelMissing(**who, model=code(answer.missing), instead=code(answer.model)))
     if answer.usage or answer.text or answer.was_stopped:
         found.append(_completed(request, answer, recall, duration_ms))
-    if answer.talk is not None and answer.usage and (broken := answer.talk.cache_break(answer.usage[0])) is not None:
-        found.append(broken)
+    if answer.talk is not None and answer.usage:
+        broken = answer.talk.cache_break(answer.usage[0], answer.cache_miss)
+        found += [broken] if broken is not None else []
     return [Happened(event) for event in found]
 
 

@@ -1,12 +1,14 @@
 """What a model is shown of what was said before, and how that is made shorter.
 
-A window, cut in steps; or, where the provider condenses conversations, its newest compaction and all that was said
-since. Rule: an answer never waits for a compaction, but where without one there would be none.
+A window, cut in steps, with the session's summary before it; or, where the provider condenses conversations, its
+newest compaction and all that was said since. Rule: an answer never waits for a compaction, but where without one there
+would be none.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import structlog
@@ -14,6 +16,7 @@ import structlog
 from handlers import prompt
 from handlers.answering import prefix
 from handlers.answering.prefix import Prefix
+from handlers.answering.windows import OURS, Window, Windows, is_ours
 from handlers.prompt import Situation
 from memory.instants import to_ms
 from memory.memory import Memory
@@ -45,6 +48,8 @@ log = structlog.get_logger(__name__)
 MOST_MESSAGES = 400  # since the last compaction: more are cut to a window
 COMPACTION_TOKENS = 4096
 CACHED_MS = 60 * 60 * 1000  # how long a provider keeps the beginning of a prompt
+_TOLD = frozenset(("model_changed", "system_changed", "tools_changed"))
+"""A provider's reasons that are ones. To it messages change with every turn, for the newest alone has the clock."""
 _BYTES_A_TOKEN = 3
 _ROOM = 0.9  # of what fits: sizes in bytes are a guess
 _MOSTLY = 4  # a message of less than a quarter of the prompt is not what makes it too long
@@ -52,7 +57,7 @@ _MOSTLY = 4  # a message of less than a quarter of the prompt is not what makes 
 Build = Callable[[Situation, ModelTraits], ModelRequest]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Talk:
     """A prompt, and what it was made of."""
 
@@ -65,17 +70,21 @@ class Talk:
     last: dict[str, Any] = field(default_factory=dict[str, Any])
     """The beginning of the last prompt, where a provider may still have it."""
 
-    @property
+    @cached_property
     def prompt(self) -> ModelRequest:
-        return self.build(self.situation, self.traits)
+        return replace(self.build(self.situation, self.traits), follows=str(self.last.get("answer", "")))
 
-    @property
+    @cached_property
     def prefix(self) -> Prefix:
         return prefix.prefix_of(self.situation, self.prompt, self.traits.name)
 
-    def cache_break(self, usage: Mapping[str, int]) -> CacheBroke | None:
-        """What to note where it did not begin as the last one did, and the provider keeps beginnings."""
+    def cache_break(self, usage: Mapping[str, int], told: str = "") -> CacheBroke | None:
+        """What to note where it did not begin as the last one did, and the provider keeps beginnings.
+
+        `told` is what the provider says itself; it counts where we see no reason.
+        """
         reason = prefix.broke(self.last, self.prefix, self.prompt) if self.last else None
+        reason = reason or (told if told in _TOLD else None)
         written, read = usage.get("cache_write", 0), usage.get("cache_read", 0)
         if reason is None or not (written or read):
             return None
@@ -100,7 +109,7 @@ class MessageTooLongError(Exception):
 class Past:
     """Opens talks, shortens them, and has compactions made beside them."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - parts and settings
         self,
         database: Database,
         clock: Clock,
@@ -108,14 +117,19 @@ class Past:
         model: LanguageModel,
         *,
         kept: int,
+        most: int,
         compact_from: int,
     ) -> None:
-        """A chat is condensed when all but its newest `kept` messages have more than `compact_from` tokens."""
+        """A chat is condensed when all but its newest `kept` messages have more than `compact_from` tokens.
+
+        Where nobody condenses it, it is cut back to `kept` messages when there are more than `most`.
+        """
         self._database = database
         self._clock = clock
         self._memory = memory
         self._model = model
         self._kept = kept
+        self._windows = Windows(database, clock, kept, most)
         self._compact_from = compact_from
         self._making: dict[int, asyncio.Task[None]] = {}
 
@@ -125,25 +139,43 @@ class Past:
         newest = situation.newest
         async with self._database.read() as connection:
             trace, at = await message_log.last_trace(connection, newest.session_id)
-            last: dict[str, Any] = trace.get("prefix", {}) if to_ms(self._clock.now()) - at < CACHED_MS else {}
-            talk = Talk(situation, tier, traits, build, Stored(), last)
-            if traits.compaction is Compaction.NONE:
-                return talk
             stored = await compactions.load(connection, newest.session_id)
+            last: dict[str, Any] = trace.get("prefix", {}) if to_ms(self._clock.now()) - at < CACHED_MS else {}
+            talk = Talk(situation, tier, traits, build, stored, last)
             if stored.through_id >= newest.id:  # an old message, asked once more: the block knows what came of it
-                return talk
-            since = await message_log.newest_after(
-                connection, newest.session_id, stored.through_id, MOST_MESSAGES, before=newest.id
-            )
+                return replace(talk, stored=Stored())
+            since: list[Message] = []
+            if traits.compaction is not Compaction.NONE:
+                since = await message_log.newest_after(
+                    connection, newest.session_id, stored.through_id, MOST_MESSAGES, before=newest.id
+                )
+        if traits.compaction is Compaction.NONE:
+            return await self._windowed(talk)
         is_all = len(since) < MOST_MESSAGES
         earlier = "" if is_all else situation.earlier
         whole = replace(situation, history=since, earlier=earlier, compacted=stored.compacted)
         older = sum(len(message.text.encode()) for message in since[: -self._kept]) // _BYTES_A_TOKEN
         if traits.compaction is Compaction.ON_DEMAND and older > self._compact_from:
-            self._begin(replace(talk, stored=stored, situation=whole))
+            self._begin(replace(talk, situation=whole))
         if not is_all or (traits.compaction is Compaction.ON_DEMAND and older > 2 * self._compact_from):
-            return replace(talk, stored=stored)  # nothing has come of compactions for long
-        return replace(talk, stored=stored, situation=whole)
+            return talk  # nothing has come of compactions for long
+        return replace(talk, situation=whole)
+
+    async def _windowed(self, talk: Talk) -> Talk:
+        """Show the window as it was last cut, where a summary stands for what fell out of it."""
+        if talk.stored.compacted is None and not talk.situation.earlier:
+            return talk  # nothing fell out, or nothing can stand for it
+        if not is_ours(talk.stored) or not await self._is_windowed():
+            return talk
+        newest = talk.situation.newest
+        window = await self._windows.open(newest.session_id, talk.stored, newest.id, is_cold=not talk.last)
+        if window is None:
+            return talk
+        return replace(talk, stored=window.stored, situation=_within(talk.situation, window))
+
+    async def _is_windowed(self) -> bool:
+        """Whether nobody condenses the chats here: what a provider may show whole is not cut for another model."""
+        return (await self._model.traits(Tier.DEFAULT)).compaction is Compaction.NONE
 
     async def shorten(self, talk: Talk, error: ModelError) -> Talk:
         """Make a prompt fit that was too long. Raises `MessageTooLongError` where the newest message
@@ -166,7 +198,18 @@ class Past:
             made = await self._make(talk, talk.situation.history[:cut])
             if made is not None:
                 shorter = replace(shorter, compacted=made, earlier="")
+        elif cut and is_ours(talk.stored) and await self._is_windowed():
+            shorter = await self._cut(talk, shorter, room)
         return replace(talk, situation=shorter)
+
+    async def _cut(self, talk: Talk, shorter: Situation, room: float) -> Situation:
+        """Let the window begin where the shorter prompt does, else the next turn is too long again."""
+        told = replace(shorter, earlier="", compacted=Compacted(shorter.earlier, {}, OURS))
+        if not shorter.earlier or prompt.weigh(talk.build(told, talk.traits)) > room:
+            return shorter
+        session_id, history = talk.situation.newest.session_id, talk.situation.history
+        window = await self._windows.cut(session_id, talk.stored, history, len(shorter.history))
+        return _within(shorter, window) if window is not None else shorter
 
     async def keep(self, talk: Talk, finished: Finished) -> None:
         """Store a compaction that came with an answer: it stands for all up to the question."""
@@ -242,3 +285,7 @@ class Past:
                 await record(connection, event, now)
             else:
                 log.info("past.compaction_outdated", session=session_id)
+
+
+def _within(situation: Situation, window: Window) -> Situation:
+    return replace(situation, history=window.since, earlier="", compacted=window.stored.compacted)

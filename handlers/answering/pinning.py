@@ -25,6 +25,8 @@ async def card(request: Request, session: Session, model: LanguageModel) -> Card
     say = request.say
     chosen = session.pinned_tier or AUTO
     names = {tier: await _name(model, tier) for tier in (Tier.SMALL, Tier.DEFAULT, Tier.SMART)}
+    if len(set(names.values())) == 1:
+        return Card(say("model-only", name=names[Tier.DEFAULT]), (), request.card)
     if chosen == AUTO:
         text = say("model-auto", default=names[Tier.DEFAULT], smart=names[Tier.SMART])
         if session.routed_tier:
@@ -34,7 +36,7 @@ async def card(request: Request, session: Session, model: LanguageModel) -> Card
     rows = [
         (Button(_label(request, choice, names), "pin_model", {"tier": choice}),)
         for choice in CHOICES
-        if choice != chosen
+        if choice != chosen and (choice in (AUTO, Tier.DEFAULT) or names[Tier(choice)] != names[Tier.DEFAULT])
     ]
     return Card(text, tuple(rows), request.card)
 

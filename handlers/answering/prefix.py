@@ -25,7 +25,7 @@ def prefix_of(situation: Situation, request: ModelRequest, model: str) -> Prefix
         "persona": _digest(situation.persona),
         "instructions": _digest(situation.instructions),
         "facts": _digest([fact.text for fact in situation.recall.facts if situation.is_private]),
-        "compacted": _digest(situation.compacted.block if situation.compacted else None),
+        "compacted": _digest((situation.compacted.block if situation.compacted else None) or None),
         "messages": len(history),
         "first": _digest(_told(history[:1])),
         "history": _digest(_told(history)),

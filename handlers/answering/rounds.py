@@ -62,6 +62,12 @@ class Answer:
     """Which model was chosen, and why."""
     stand_in: str = ""
     """Who answered in the place of a provider that does not."""
+    missing: str = ""
+    """The model that should have answered, where the person is to be told that it is not to be had."""
+    id: str = ""
+    """What the provider calls the newest round."""
+    cache_miss: str = ""
+    """Why the provider did not find the beginning of the prompt again, where it says so."""
     talk: Talk | None = None
     """What the model was asked."""
     condensed: Finished | None = None
@@ -134,7 +140,11 @@ class Rounds:
         answer.model = finished.model
         answer.stop = finished.stop
         answer.stand_in = finished.stand_in or answer.stand_in
+        answer.missing = finished.missing or answer.missing
         answer.condensed = finished if finished.compacted else answer.condensed
+        if not answer.usage:
+            answer.cache_miss = finished.cache_miss
+        answer.id = finished.id
         answer.usage.append(_figures(finished))
         if finished.nano_usd is not None:
             answer.nano_usd = (answer.nano_usd or 0) + finished.nano_usd

@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from babel import Locale
 from babel.numbers import format_currency
 
 from handlers.locales import Phrases, phrases
@@ -21,7 +22,6 @@ BACKGROUND = Account(Purpose.SUMMARY)
 """Stands for all that is done in the background."""
 MINUTE = 60.0
 _CENT = 10_000_000
-_SMALL = "¤#,##0.0000"
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class Spending:
         say = request.say
         again = Button(say("try-again"), "answer_again", {"message_id": message_id}, waits=True)
         if request.user.role is Role.OWNER:
-            lift = Button(say("budget-lift"), "lift_budget", {"whose": key_of(account)})
+            lift = Button(say("budget-lift"), "lift_budget", {"whose": key_of(account), "message_id": message_id})
             return [Card(say("budget-stopped-owner"), ((lift,), (again,)))]
         card = Card(say("budget-stopped"), ((again,),))
         return [card, *(await self._ask_owners(request.user, account))]
@@ -138,8 +138,10 @@ class Spending:
 def money(nano_usd: int, say: Phrases) -> str:
     """An amount as people write it; below a cent with more places, never as nothing."""
     amount = Decimal(nano_usd) / 1_000_000_000
-    pattern = _SMALL if 0 < nano_usd < _CENT else None
-    return format_currency(amount, "USD", pattern, locale=say.language, currency_digits=pattern is None)
+    if not 0 < nano_usd < _CENT:
+        return format_currency(amount, "USD", locale=say.language)
+    usual = Locale.parse(say.language).currency_formats["standard"].pattern  # the sign stands where people put it
+    return format_currency(amount, "USD", usual.replace("0.00", "0.0000"), locale=say.language, currency_digits=False)
 
 
 def _percent(standing: Standing) -> int:

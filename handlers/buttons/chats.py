@@ -1,6 +1,7 @@
 """Buttons of one's sessions: open, switch, rename, export, delete."""
 
 from handlers import pages, waiting
+from handlers.identities import network
 from handlers.remembering import facts
 from handlers.types import Button, Card, Handler, Reply, Request, UserError
 from memory.memory import Memory
@@ -28,7 +29,9 @@ def open(database: Database) -> Handler:
         ]
         here = request.incoming.place.thread
         text = session.title or say("chat-untitled")
-        if session.thread != here:
+        if session.chat_id != request.audience.chat_id:
+            text += "\n" + await _on_network(database, request, session)
+        elif session.thread != here:
             text += "\n" + say("chat-elsewhere")
         elif not session.is_current:
             rows.insert(0, (Button(say("switch"), "switch_chat", data),))
@@ -104,6 +107,13 @@ def _check_may_delete(request: Request, session: Session) -> None:
     """A group's chat is not for everyone in it to delete."""
     if session.user_id != request.user.id and request.user.role not in (Role.OWNER, Role.ADMIN):
         raise UserError(request.say("chat-not-yours"))
+
+
+async def _on_network(database: Database, request: Request, session: Session) -> str:
+    """A chat goes on where it was begun: its words are shown there."""
+    async with database.read() as connection:
+        found = await sessions.networks(connection, (session.chat_id,))
+    return request.say("chat-on-network", network=network(found[session.chat_id]))
 
 
 async def _chosen(database: Database, request: Request) -> Session:

@@ -1,36 +1,38 @@
 """Buttons that ask and the one that erases."""
 
-from handlers.remembering import facts
+from handlers.remembering import facts, forgetting
 from handlers.types import Card, Handler, Reply, Request, UserError
 from memory.memory import Memory
 from memory.storage import awaiting
 from memory.storage.database import Database
-from memory.types import Found
 
 
 def ask(memory: Memory) -> Handler:
     """One of several matches was chosen, or all of them: ask before erasing."""
 
     async def handle(request: Request) -> Reply:
-        known = {fact.id: fact for fact in await memory.facts.list(request.audience)}
-        chosen = [known[id] for id in request.data["ids"] if id in known]
+        is_sensitive = _is_sensitive(request)
+        ids, noticed = request.data["ids"], request.data.get("observations", [])
+        chosen = await memory.forgettable.chosen(request.audience, ids, noticed, sensitive=is_sensitive)
         if not chosen:
             raise UserError(request.say("fact-gone"))
-        if len(chosen) == 1:
-            yield facts.forget_card(request.say, Found(tuple(chosen)), replaces=request.card)
-        else:
-            ids = [fact.id for fact in chosen]
-            yield facts.forget_all_card(request.say, ids, replaces=request.card)
+        yield forgetting.chosen_card(request, chosen, sensitive=is_sensitive)
 
     return handle
 
 
 def forget(memory: Memory) -> Handler:
     async def handle(request: Request) -> Reply:
-        receipt = await memory.forget_facts(request.audience, request.data["ids"], key=request.key)
+        ids, noticed = request.data["ids"], request.data.get("observations", [])
+        receipt = await memory.forget(request.audience, ids, noticed, key=request.key, sensitive=_is_sensitive(request))
         yield Card(facts.receipt_lines(request.say, receipt), replaces=request.card)
 
     return handle
+
+
+def _is_sensitive(request: Request) -> bool:
+    """Stored with the button: the words were typed by whom they belong to."""
+    return bool(request.data.get("sensitive"))
 
 
 def leave() -> Handler:

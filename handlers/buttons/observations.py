@@ -82,7 +82,7 @@ def _history(kept: Remembered) -> Handler:
 def _keep(kept: Remembered) -> Handler:
     async def handle(request: Request) -> Reply:
         one, is_new = await kept.memory.observations.keep(request.audience, request.data["message_id"])
-        yield remembered.kept_card(request, one, is_new=is_new)
+        yield await remembered.kept_card(kept, request, one, is_new=is_new)
 
     return handle
 

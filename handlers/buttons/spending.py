@@ -2,7 +2,7 @@
 
 from handlers.answering.spending import Spending
 from handlers.locales import phrases
-from handlers.types import Card, Handler, Notice, Place, Recipient, Reply, Request, UserError
+from handlers.types import Button, Card, Handler, Notice, Place, Recipient, Reply, Request, UserError
 from memory.storage import people
 from memory.types import Role
 
@@ -13,7 +13,7 @@ def lift(spending: Spending) -> Handler:
             raise UserError(request.say("press-not-yours"))
         whose: str = request.data["whose"]
         await spending.budget.lift(whose)
-        yield Card(request.say("budget-lifted"), replaces=request.card)
+        yield Card(request.say("budget-lifted"), _again(request), replaces=request.card)
         kind, _, number = whose.partition(":")
         if kind != "user" or int(number) == request.user.id:
             return
@@ -24,3 +24,11 @@ def lift(spending: Spending) -> Handler:
             yield Notice(phrases(user.reads)("budget-lifted-for-you"), to=Recipient(Place(*place), user.id))
 
     return handle
+
+
+def _again(request: Request) -> tuple[tuple[Button, ...], ...]:
+    """What was not answered for want of money can be answered now."""
+    message_id: int | None = request.data.get("message_id")
+    if message_id is None:
+        return ()
+    return ((Button(request.say("try-again"), "answer_again", {"message_id": message_id}, waits=True),),)

@@ -12,7 +12,7 @@ def command(kept: Remembered) -> Command:
         if message_id is None:
             raise UserError(request.say("keep-what"))
         one, is_new = await kept.memory.observations.keep(request.audience, message_id)
-        yield remembered.kept_card(request, one, is_new=is_new)
+        yield await remembered.kept_card(kept, request, one, is_new=is_new)
 
     return Command("keep", handle)
 

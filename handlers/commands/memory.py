@@ -28,6 +28,6 @@ def reworded(kept: Remembered) -> Handler:
 
     async def handle(request: Request) -> Reply:
         one = await kept.memory.observations.edit(request.audience, request.data["id"], request.incoming.text)
-        yield remembered.kept_card(request, one, is_new=one.id != request.data["id"])
+        yield await remembered.kept_card(kept, request, one, is_new=one.id != request.data["id"])
 
     return handle

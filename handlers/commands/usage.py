@@ -18,7 +18,8 @@ def command(spending: Spending) -> Command:
         everybody = request.user.role is Role.OWNER and request.audience.is_private
         lines = await _own(spending, request)
         if everybody:
-            lines += ["", *(await _of_everybody(spending, request))]
+            more = await _of_everybody(spending, request)
+            lines += ["", *more] if more else []
         buttons = await _lift(spending, request) if everybody else ()
         yield Card("\n".join(lines), buttons)
 
@@ -47,9 +48,11 @@ async def _of_everybody(spending: Spending, request: Request) -> list[str]:
             total = await spend.total(connection, since=since)
             people = await spend.by_person(connection, since=since)
             purposes = await spend.by_purpose(connection, since=since)
-        lines.append(_line(request, say(key), total))
-        lines += [f"• {_line(request, each.name or say('usage-nobody'), each)}" for each in people]
-        lines += [f"– {_line(request, say(f'purpose-{each.name}'), each)}" for each in purposes]
+        by_person = [f"• {_line(request, each.name or say('usage-nobody'), each)}" for each in people]
+        by_purpose = [f"– {_line(request, say(f'purpose-{each.name}'), each)}" for each in purposes]
+        told = [line for parts in (by_person, by_purpose) if len(parts) > 1 for line in parts]
+        if told:  # else it is what stands above
+            lines += [_line(request, say(key), total), *told]
     standing = await budget.standing(BACKGROUND)
     if standing.limit is not None:
         lines.append(say("usage-background", spent=money(standing.spent, say), limit=money(standing.limit, say)))

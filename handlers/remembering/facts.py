@@ -2,7 +2,7 @@
 
 from handlers.locales import Phrases
 from handlers.types import Button, Card
-from memory.types import Found, Receipt, Remembered
+from memory.types import Receipt, Remembered
 
 LABEL_LENGTH = 40
 LISTED = 8  # a phone shows about so many buttons at once
@@ -50,27 +50,6 @@ def ask_to_keep(say: Phrases, text: str, message_id: int | None) -> Card:
     return Card(
         say("keep-untrusted", fact=text), ((Button(say("keep"), "keep_fact", data), Button(say("no"), "leave")),)
     )
-
-
-def forget_card(say: Phrases, found: Found, *, replaces: str | None = None) -> Card:
-    """One match: Yes or No. Several: a list to choose from, and "all of them" where the words were theirs."""
-    if len(found.facts) == 1:
-        fact = found.facts[0]
-        yes = Button(say("forget-yes"), "forget_fact", {"ids": [fact.id]})
-        return Card(say("forget-ask", fact=fact.text), ((yes, Button(say("no"), "leave")),), replaces)
-    rows: list[tuple[Button, ...]] = [
-        (Button(shorten(fact.text), "ask_forget", {"ids": [fact.id]}),) for fact in found.facts[:LISTED]
-    ]
-    every = {"ids": [fact.id for fact in found.facts]}
-    all_of_them = (Button(say("forget-all"), "ask_forget", every),) if found.by_words else ()
-    rows.append((*all_of_them, Button(say("forget-none"), "leave")))
-    return Card(say("forget-which", n=len(found.facts)), tuple(rows), replaces)
-
-
-def forget_all_card(say: Phrases, ids: list[int], *, replaces: str | None) -> Card:
-    """The second Yes for more than one fact."""
-    yes = Button(say("forget-yes-all", n=len(ids)), "forget_fact", {"ids": ids})
-    return Card(say("forget-ask-all", n=len(ids)), ((yes, Button(say("no"), "leave")),), replaces)
 
 
 def receipt_lines(say: Phrases, receipt: Receipt) -> str:

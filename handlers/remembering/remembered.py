@@ -100,37 +100,47 @@ async def card(kept: Remembered, request: Request, which: Seen, *, said: str = "
     mine = await rows_of.disposable(request.audience, [one.id], sensitive=which.sensitive)
     history = await rows_of.history_of_slot(request.audience, one.id, sensitive=which.sensitive)
     holds = one.holds_at(kept.clock.now())
-    lines = ([said, ""] if said else []) + _told(request, one)
+    whose = (await names(kept, request, [one]))[one.owner]
+    lines = ([said, ""] if said else []) + _told(request, one, whose)
     rows: list[tuple[Button, ...]] = []
     if not one.is_hidden:
         rows.append((Button(RIGHT, "confirm_observation", which.data), Button(WRONG, "reject_observation", which.data)))
     if mine:
-        rows += _for_its_owner(request, which, holds=holds)
+        rows += _for_its_owner(request, one, which, holds=holds)
     last = [Button(say("observation-history"), "observation_history", which.data)] if len(history) > 1 else []
     if which.back is not None:
         last.append(_back(request, which.back))
     return Card("\n".join(lines), (*rows, *((tuple(last),) if last else ())), request.card)
 
 
-def _for_its_owner(request: Request, which: Seen, *, holds: bool) -> list[tuple[Button, ...]]:
+def _for_its_owner(request: Request, one: Observation, which: Seen, *, holds: bool) -> list[tuple[Button, ...]]:
     say = request.say
     forget = Button(say("forget"), "ask_forget_observation", which.data)
     if not holds:
         return [(Button(say("observation-restore"), "restore_observation", which.data), forget)]
-    places = Button(say("web-scope"), "observation_places", which.data)
     # what is sensitive is not reworded in passing: the new words would stand in the chat
-    first = (places,) if which.sensitive else (Button(say("edit"), "edit_observation", which.data), places)
-    return [first, (_undo(request, which), forget)]
+    first = [] if which.sensitive else [Button(say("edit"), "edit_observation", which.data)]
+    first += _share(request, one, which)
+    return [*((tuple(first),) if first else ()), (_undo(request, which), forget)]
+
+
+def _share(request: Request, one: Observation, which: Seen) -> list[Button]:
+    """Whose it is can be changed by whoever alone said it, or has it for themselves."""
+    me = request.user.id
+    by_others = any(each.message_id is not None and each.user_id != me for each in one.evidence)
+    if one.user_id != me or (by_others and one.owner not in (own_key(me), sensitive_key(me))):
+        return []
+    return [Button(request.say("web-scope"), "observation_places", which.data)]
 
 
 def _undo(request: Request, which: Seen) -> Button:
     return Button(request.say("undo"), "undo_observation", which.data)
 
 
-def _told(request: Request, one: Observation) -> list[str]:
+def _told(request: Request, one: Observation, whose: str) -> list[str]:
     say = request.say
     lines = [one.title] if one.narrative in ("", one.title) else [one.title, one.narrative]
-    figures = [say(f"web-type-{one.type}"), say(f"web-scope-{one.scope}")]
+    figures = [say(f"web-type-{one.type}"), whose]
     figures.append(say("observation-since", when=day(request, one.valid_from)))
     if one.valid_to is not None:
         figures.append(say("observation-until", when=day(request, one.valid_to)))
@@ -140,7 +150,7 @@ def _told(request: Request, one: Observation) -> list[str]:
     for each in one.evidence[:_QUOTES]:
         when = f" ({day(request, each.at)})" if each.at else ""
         if each.quote != one.narrative:
-            lines.append(f"“{shorten(each.quote, _QUOTE)}”{when}")
+            lines.append(say("quoted", text=shorten(each.quote, _QUOTE)) + when)
     if one.is_hidden:
         lines.append(say("observation-is-hidden"))
     elif one.superseded_by is not None:
@@ -148,16 +158,16 @@ def _told(request: Request, one: Observation) -> list[str]:
     return lines
 
 
-def kept_card(request: Request, one: Observation, *, is_new: bool) -> Card:
+async def kept_card(kept: Remembered, request: Request, one: Observation, *, is_new: bool) -> Card:
     """Told from the stored row, with what may be wanted next."""
     say = request.say
     which = Seen(one.id)
     told = say("observation-kept" if is_new else "observation-known", title=shorten(one.narrative, _QUOTE))
-    lines = [told, say(f"web-scope-{one.scope}")]
+    lines = [told, (await names(kept, request, [one]))[one.owner]]
     row = [Button(say("edit"), "edit_observation", which.data)]
     if is_new:
         row.insert(0, _undo(request, which))
-    row.append(Button(say("web-scope"), "observation_places", which.data))
+    row += _share(request, one, which)
     return Card("\n".join(lines), (tuple(row),), request.card)
 
 
@@ -212,10 +222,10 @@ async def page_card(kept: Remembered, request: Request, wanted: Wanted) -> Card:
     found = await page_of(kept, request, wanted)
     if not found.observations and wanted.page:  # it was forgotten from the last page
         return await page_card(kept, request, replace(wanted, page=wanted.page - 1))
-    first = wanted.page * PER_PAGE + 1
-    lines = [_heading(request, wanted, found.total), ""]
+    first, whose = wanted.page * PER_PAGE + 1, await names(kept, request, found.observations)
+    lines = [_heading(request, wanted, found.total), *([""] if found.observations else [])]
     for at, each in enumerate(found.observations, first):
-        lines.append(f"{at}. {shorten(each.narrative, _QUOTE)} · {say(f'web-scope-{each.scope}')}")
+        lines.append(f"{at}. {shorten(each.narrative, _QUOTE)} · {whose[each.owner]}")
     listed = [Seen(each.id, sensitive=wanted.is_sensitive, back=wanted.data) for each in found.observations]
     turn: list[Button] = []
     if wanted.page:
@@ -232,8 +242,8 @@ def _heading(request: Request, wanted: Wanted, total: int) -> str:
     narrowed = [say(f"web-type-{wanted.kind}")] if wanted.kind else []
     narrowed += [say(f"web-scope-{wanted.scope}")] if wanted.scope else []
     narrowed += [say(f"observations-{wanted.state}")] if wanted.state != "in_force" else []
-    narrowed += [f"“{shorten(wanted.query)}”"] if wanted.query else []
-    heading = say("observations-count", n=total)
+    narrowed += [say("quoted", text=shorten(wanted.query))] if wanted.query else []
+    heading = say("observations-count", n=total) if total else say("observations-none")
     return f"{heading} · {' · '.join(narrowed)}" if narrowed else heading
 
 
@@ -277,6 +287,20 @@ async def memory_card(kept: Remembered, request: Request, *, query: str, page: i
 # --- whose ----------------------------------------------------------------------------------------
 
 
+async def names(kept: Remembered, request: Request, rows: Sequence[Observation]) -> dict[str, str]:
+    """Who sees these, by scope key: groups and teams by their names, but in a group only its own."""
+    say = request.say
+    found = {each.owner: say(f"web-scope-{each.scope}") for each in rows}
+    if not request.audience.is_private:
+        return found | {key: say("scope-this-group") for key in found if key == request.audience.owner}
+    if not any(scope_of(key) is Scope.TEAM for key in found):
+        return found
+    async with kept.database.read() as connection:
+        named = {team_key(each.id): each.name for each in await members.list_teams(connection, request.user.id)}
+        named |= {group_key(id): title for id, title in (await turns.names_of_chats(connection)).items() if title}
+    return {key: named.get(key, name) for key, name in found.items()}
+
+
 async def places(kept: Remembered, request: Request) -> dict[str, str]:
     """Whose it may become, by scope key: one's own, this group's, one's teams' and groups', everybody's."""
     say, me = request.say, request.user.id
@@ -301,7 +325,8 @@ async def places_card(kept: Remembered, request: Request, which: Seen) -> Card:
     one = await kept.one(request, which)
     offered = {key: name for key, name in (await places(kept, request)).items() if key != one.owner}
     rows = [(Button(shorten(name), "move_observation", {**which.data, "to": key}),) for key, name in offered.items()]
-    now = request.say("scope-now", title=one.title, scope=request.say(f"web-scope-{one.scope}"))
+    whose = (await names(kept, request, [one]))[one.owner]
+    now = request.say("scope-now", title=one.title, scope=whose)
     return Card(now, (*rows, (_back_to_one(request, which),)), request.card)
 
 

@@ -26,19 +26,23 @@ _NEAREST: Final = 5
 
 
 def by_words(texts: Sequence[str], query: str) -> list[int]:
-    """The numbers of the texts that hold the query, or all of its words in any form and language, best first; else of
-    those with half of them.
-    """
+    """The numbers of `all_words`; where there are none, of the texts with half of the words."""
+    if whole := all_words(texts, query):
+        return whole
+    words = [keys(word) for word in telling_words(query)]
+    shares = [_share(words, text) for text in texts]
+    return sorted((i for i, share in enumerate(shares) if share >= _ENOUGH), key=lambda i: (-shares[i], i))
+
+
+def all_words(texts: Sequence[str], query: str) -> list[int]:
+    """The numbers of the texts that hold the query, and of those with all of its words in any form and language."""
     wanted = normal_form(query)
     if not wanted:
         return []
-    literal = {i for i, text in enumerate(texts) if wanted in normal_form(text)}
     words = [keys(word) for word in telling_words(query)]
-    shares = [_share(words, text) for text in texts]
-    whole = [i for i, share in enumerate(shares) if i in literal or share == 1]
-    if whole:
-        return sorted(whole, key=lambda i: (i not in literal, i))
-    return sorted((i for i, share in enumerate(shares) if share >= _ENOUGH), key=lambda i: (-shares[i], i))
+    literal = {i for i, text in enumerate(texts) if wanted in normal_form(text)}
+    whole = [i for i, text in enumerate(texts) if i in literal or _share(words, text) == 1]
+    return sorted(whole, key=lambda i: (i not in literal, i))
 
 
 def clearly_nearest(cosines: NDArray[np.float32], floor: float) -> list[int]:

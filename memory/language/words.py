@@ -112,13 +112,20 @@ def keys_of(words: Iterable[str]) -> frozenset[str]:
 
 
 def language_of(text: str) -> Language:
-    """The language of a text: by script, then by its stop words and letters; English when nothing tells."""
+    """The language of a text; English when nothing tells."""
+    return told_language(text) or "en"
+
+
+def told_language(text: str) -> Language | None:
+    """The language that a text's script, or its stop words and letters, tell; None where they do not."""
     words = tokens(text)
     cyrillic = sum(is_cyrillic(word) for word in words)
     if cyrillic * 2 > len(words):
         return "ru"
     german = sum((word in STOP_WORDS["de"]) + (not _LETTERS_OF["de"].isdisjoint(word)) for word in words)
     english = sum(word in STOP_WORDS["en"] for word in words)
+    if german == english:  # "Ada wohnt in Leipzig": the one stop word is of both
+        return None
     return "de" if german > english else "en"
 
 

@@ -4,11 +4,11 @@ Rule: triggers say what changed, so whatever is held in memory is as old as two 
 """
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -20,6 +20,7 @@ from memory.storage.database import Database
 from memory.storage.index import message_vectors, message_words
 from memory.storage.index.message_vectors import Waiting
 from memory.storage.index.message_words import Changes
+from memory.storage.index.serving import Serving, key_of
 from memory.types import Health
 
 Progress = Callable[[int, int], None]
@@ -28,6 +29,8 @@ Progress = Callable[[int, int], None]
 _WORDS_BATCH = 25
 """Messages indexed in one transaction: 5 ms at most."""
 _VECTORS_BATCH = 16
+_DROPPED = 500
+_PAUSE_SECONDS = 0.01
 _PIECE = 400
 """Characters of a part of a long message, and how many parts a person's and an assistant's may have."""
 _MOST_PARTS = {True: 6, False: 2}
@@ -39,7 +42,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An owner's messages, and where the question's words stand in them."""
+    """The owners' messages, and where the question's words stand in them."""
 
     shelf: Shelf
     hits: list[list[Ints]]
@@ -49,25 +52,32 @@ class Found:
 class Evidence:
     """The one user of the words and vectors of messages."""
 
-    def __init__(self, database: Database, embedder: Embedder) -> None:
+    def __init__(self, database: Database, embedder: Embedder, serving: Serving | None = None) -> None:
         self._database = database
         self._embedder = embedder
-        self._held: OrderedDict[str, tuple[Changes, Shelf]] = OrderedDict()
+        self._serving = serving or Serving(database, embedder)
+        self._held: OrderedDict[tuple[str, ...], tuple[Changes, Shelf]] = OrderedDict()
         self._names: dict[int, str] = {}
         self._working = asyncio.Lock()
+        self.has_more = False
+        """The last round of catching up ended before its work."""
 
     @property
     def name(self) -> str:
-        return f"{self._embedder.name}:{self._embedder.dimension}"
+        return key_of(self._embedder)
 
     # --- keeping in step ----------------------------------------------------------------------------
 
-    async def catch_up(self, progress: Progress | None = None) -> int:
-        """Index and embed what waits, in batches; return how many were embedded. A silent embedder is no error."""
+    async def catch_up(self, progress: Progress | None = None, seconds: float | None = None) -> int:
+        """Index and embed what waits, in batches; return how many were embedded. A silent embedder is no error.
+
+        `seconds`: so long at most, other work comes in between; `has_more` says whether that was not enough.
+        """
         async with self._working:
+            self.has_more = False
             await self._index()
             try:
-                return await self._embed(progress)
+                return await self._embed(progress, seconds)
             except EmbedderError as error:
                 log.warning("evidence.not_embedded", error=type(error).__name__)
                 return 0
@@ -89,8 +99,21 @@ class Evidence:
             except EmbedderError:  # its dimension is not known before it first answered
                 return waiting
 
+    async def made_by(self) -> dict[str | None, int]:
+        """How many messages are in step with which embedder's key; None: with none yet."""
+        async with self._database.search() as connection:
+            return await message_vectors.made_by(connection)
+
+    async def drop_others(self) -> None:
+        """Remove all vectors but the configured embedder's, in short steps."""
+        after: int | None = 0
+        while after is not None:
+            async with self._database.write() as connection:
+                after = await message_vectors.drop_others(connection, self.name, after, _DROPPED)
+            await asyncio.sleep(_PAUSE_SECONDS)
+
     async def health(self) -> Health:
-        """How far the messages are in step; while another embedder's vectors are made, words find the rest."""
+        """How far the messages are in step."""
         behind = await self.behind()
         return Health("messages", ok=True, detail=f"{behind} to index" if behind else "in step")
 
@@ -101,9 +124,12 @@ class Evidence:
             if done < _WORDS_BATCH:
                 return
 
-    async def _embed(self, progress: Progress | None) -> int:
-        total, done = 0, 0
+    async def _embed(self, progress: Progress | None, seconds: float | None = None) -> int:
+        total, done, began = 0, 0, time.monotonic()
         while batch := await self._next():
+            if seconds is not None and time.monotonic() - began > seconds:
+                self.has_more = True
+                return done
             total = total or (await self.behind() if progress else 0)
             parts = [_parts(row) for row in batch]
             vectors = iter(await self._embedder.embed_documents([text for each in parts for text in each]))
@@ -134,14 +160,10 @@ class Evidence:
         if not owners:
             raise ValueError("a search names the owners it may see (P28)")
         async with self._database.search() as connection:
-            shelves = [await self._shelf(connection, owner) for owner in owners]
-            hits = [await message_words.hits(connection, owner, question.forms) for owner in owners]
-            shelf = shelves[0] if len(shelves) == 1 else _joined(shelves)
+            shelf = await self._shelf(connection, tuple(sorted(owners)))
+            hits = await message_words.hits(connection, owners, question.forms)
             names = await self._names_of(connection, shelf)
-        merged = (
-            hits[0] if len(hits) == 1 else [[each for of in word for each in of] for word in zip(*hits, strict=True)]
-        )
-        return Found(shelf, merged, names)
+        return Found(shelf, hits, names)
 
     async def _names_of(self, connection: AsyncConnection, shelf: Shelf) -> dict[int, str]:
         people = shelf.people
@@ -149,44 +171,44 @@ class Evidence:
             self._names |= await message_words.names(connection, people)
         return {person: self._names[person] for person in people if person in self._names}
 
-    async def _shelf(self, connection: AsyncConnection, owner: str) -> Shelf:
-        """An owner's columns: as held, with what was added since, or read anew."""
-        now = await message_words.changes_of(connection, owner)
-        then, shelf = self._held.get(owner, (None, None))
+    async def _shelf(self, connection: AsyncConnection, owners: tuple[str, ...]) -> Shelf:
+        """The owners' columns: as held, with what was added since, or read anew."""
+        now = await message_words.changes_of(connection, owners)
+        if self._serving.is_former:  # its vectors go with their words only; new ones are none of theirs
+            now = replace(now, vectors=-1)
+        then, shelf = self._held.get(owners, (None, None))
         if shelf is None or then != now:
-            shelf = await self._read(connection, owner, then, now, shelf)
-            self._held[owner] = now, shelf
+            shelf = await self._read(connection, owners, then, now, shelf)
+            self._held[owners] = now, shelf
             while len(self._held) > 1 and sum(each.nbytes for _, each in self._held.values()) > _MOST_BYTES:
                 self._held.popitem(last=False)
-        self._held.move_to_end(owner)
+        self._held.move_to_end(owners)
         return shelf
 
     async def _read(
-        self, connection: AsyncConnection, owner: str, then: Changes | None, now: Changes, held: Shelf | None
+        self,
+        connection: AsyncConnection,
+        owners: tuple[str, ...],
+        then: Changes | None,
+        now: Changes,
+        held: Shelf | None,
     ) -> Shelf:
         if held is not None and then is not None:
-            last = int(held.ids.max(initial=0))
-            rows = await message_words.columns(connection, owner, last)
-            codes = await self._codes(connection, owner, int(held.codes.of.max(initial=0)))
-            if now == Changes(then.words + len(rows), then.vectors + len(codes)):  # only added at the end
-                return Shelf.of(np.concatenate([held.rows, rows]), Codes.joined([held.codes, codes]))
-        rows = await message_words.columns(connection, owner, 0)
-        return Shelf.of(rows, await self._codes(connection, owner, 0))
+            rows = await message_words.columns(connection, owners, held.last)
+            codes = await self._codes(connection, owners, held.last_coded)
+            if now == Changes(then.words + len(rows), then.vectors + len(codes[0])):  # only added at the end
+                return held.with_later(rows, codes)
+        rows = await message_words.columns(connection, owners, 0)
+        return Shelf.of(rows, await self._codes(connection, owners, 0))
 
-    async def _codes(self, connection: AsyncConnection, owner: str, after: int) -> Codes:
+    async def _codes(self, connection: AsyncConnection, owners: Sequence[str], after: int) -> Codes:
+        if self._serving.is_silent:
+            return NO_CODES
         try:
-            name, dimension = self.name, self._embedder.dimension
+            name, dimension = key_of(self._serving), self._serving.dimension
         except EmbedderError:
             return NO_CODES
-        return Codes(*await message_vectors.of_owner(connection, owner, name, after, dimension))
-
-
-def _joined(shelves: Sequence[Shelf]) -> Shelf:
-    """Several owners' as one."""
-    codes = Codes.joined([shelf.codes for shelf in shelves])
-    order = np.argsort(codes.of, kind="stable")
-    together = Codes(codes.of[order], codes.scales[order], codes.numbers[order])
-    return Shelf.of(np.concatenate([shelf.rows for shelf in shelves]), together)
+        return await message_vectors.of_owners(connection, owners, name, after, dimension)
 
 
 def _parts(row: Waiting) -> list[str]:

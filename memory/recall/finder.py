@@ -12,13 +12,11 @@ import numpy as np
 
 from memory.language.words import content_words
 from memory.recall.evidence import Evidence, Found
-from memory.recall.fusion import Method, fuse
+from memory.recall.fusion import WEIGHTS, Method, fuse
 from memory.recall.question import Question, named_in, take_apart
-from memory.recall.shelf import Floats, Ints, Shelf
-from memory.recall.views import look, newer_view, speaker_view, when_view
-
-ENOUGH_WORDS = 0.4
-"""Of the weight of a question's words; with so much in or around it a message is evidence whatever its vector."""
+from memory.recall.shelf import Flags, Floats, Ints, Shelf
+from memory.recall.views import ENOUGH_WORDS, key_views, look, newer_view, speaker_view, when_view
+from memory.types import Lead
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +41,8 @@ class Ranked:
     cosines: Floats | None
     words: Floats
     views: Mapping[str, Floats]
+    foreign: Flags
+    """Which are in another language than the question."""
 
     def best(self, most: int) -> Ints:
         """Places on the shelf, best first; on equal scores the later message."""
@@ -95,13 +95,14 @@ class Finder:
     def __init__(self, evidence: Evidence, method: Method = "linear") -> None:
         self._evidence = evidence
         self._method: Method = method
+        self.weights: Mapping[str, float] = WEIGHTS
 
     async def words(self, owners: Sequence[str], text: str, today: date) -> tuple[Question, Found]:
         """The lexical arm: reads only SQL, so it can run beside the embedder."""
         question = take_apart(text, today)
         return question, await self._evidence.find(owners, question)
 
-    async def rank(
+    async def rank(  # noqa: PLR0913 - all that a message is judged by
         self,
         question: Question,
         found: Found,
@@ -109,10 +110,15 @@ class Finder:
         *,
         asker: int,
         replaced: Collection[int] = (),
-        keys: Mapping[int, float] | None = None,
+        leads: Sequence[Lead] = (),
+        floor: float = 0.0,
     ) -> Ranked:
-        """Fuse. `replaced` are messages whose facts were superseded, `keys` scores of messages through other memory."""
-        return await asyncio.to_thread(judge, question, found, vector, asker, replaced, keys, self._method)
+        """Fuse. `replaced` are messages whose facts were superseded, `leads` observations with the messages under them,
+        and `floor` the cosine below which they lead nowhere.
+        """
+        return await asyncio.to_thread(
+            judge, question, found, vector, asker, replaced, leads, floor, self._method, self.weights
+        )
 
 
 def judge(  # noqa: PLR0913, PLR0917 - see `Finder.rank`
@@ -121,8 +127,10 @@ def judge(  # noqa: PLR0913, PLR0917 - see `Finder.rank`
     vector: Floats | None,
     asker: int,
     replaced: Collection[int] = (),
-    keys: Mapping[int, float] | None = None,
+    leads: Sequence[Lead] = (),
+    floor: float = 0.0,
     method: Method = "linear",
+    weights: Mapping[str, float] = WEIGHTS,
 ) -> Ranked:
     """The scores of all messages found. Pure."""
     shelf = found.shelf
@@ -141,10 +149,10 @@ def judge(  # noqa: PLR0913, PLR0917 - see `Finder.rank`
         views["when"] = when
     if replaced:
         views["replaced"] = _marked(shelf, dict.fromkeys(replaced, 1.0))
-    if keys:
-        views["keys"] = _marked(shelf, keys)
-    scores = fuse(views, method=method, foreign=shelf.languages != question.language)
-    return Ranked(shelf, scores, seen.cosines, seen.shares, views)
+    views |= key_views(shelf, leads, seen.cosines, floor)
+    foreign = shelf.languages != question.language
+    scores = fuse(views, method=method, weights=weights, foreign=foreign)
+    return Ranked(shelf, scores, seen.cosines, seen.shares, views, foreign)
 
 
 def _marked(shelf: Shelf, scores: Mapping[int, float]) -> Floats:

@@ -29,7 +29,8 @@ WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
         "when": 1.0,
         "newer": 0.2,
         "replaced": -3.0,
-        "keys": 2.0,
+        "keys": 1.4,
+        "keyed": 1.2,
     }
 )
 """Each view's weight; a view is 0 to 1. docs/adr/0019 names the run that chose them."""
@@ -51,15 +52,16 @@ def fuse(
     """One score a candidate from a score each of every view, all of equal length.
 
     `linear` adds the views as they are, weighted; `minmax` brings each to 0..1 first and weighs all alike; `rrf` adds
-    1 / (k + rank), `weighted_rrf` with the weights. `foreign` marks candidates in another language than the question:
+    1 / (k + rank), `weighted_rrf` with the weights. What has a negative weight counts against a candidate in all of
+    them. `foreign` marks candidates in another language than the question:
     there likeness in meaning stands in for words. Raises ValueError for an unknown method.
     """
     if method == "rrf":
-        return _sum({name: _reciprocal(view, k) for name, view in views.items()})
+        return _sum({name: _sign(name, weights) * _reciprocal(view, k) for name, view in views.items()})
     if method == "weighted_rrf":
         return _sum({name: weights.get(name, 0.0) * _reciprocal(view, k) for name, view in views.items()})
     if method == "minmax":
-        return _sum({name: to_unit(view) for name, view in views.items()})
+        return _sum({name: _sign(name, weights) * to_unit(view) for name, view in views.items()})
     if method != "linear":
         raise ValueError(f"unknown fusion {method!r}: use linear, rrf, weighted_rrf or minmax")
     lexical = _sum({name: weights.get(name, 0.0) * views[name] for name in WORDS if name in views})
@@ -79,9 +81,13 @@ def to_unit(scores: Floats) -> Floats:
     return ((scores - low) / max(float(high - low), 1e-9)).astype(np.float32)
 
 
+def _sign(name: str, weights: Mapping[str, float]) -> np.float32:
+    return np.float32(-1.0 if weights.get(name, 1.0) < 0 else 1.0)
+
+
 def _reciprocal(scores: Floats, k: int) -> Floats:
-    ranks = np.empty(len(scores), dtype=np.float32)
-    ranks[np.argsort(-scores, kind="stable")] = np.arange(1, len(scores) + 1)
+    """Of the rank of each, which equal scores share."""
+    ranks = 1 + len(scores) - np.searchsorted(np.sort(scores), scores, side="right")
     return (1 / (k + ranks)).astype(np.float32)
 
 

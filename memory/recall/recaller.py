@@ -32,7 +32,7 @@ from memory.scope import Audience, seen_by
 from memory.storage.database import Database
 from memory.storage.index import lexical
 from memory.storage.tables import messages, sessions, summaries
-from memory.types import Cited, Fact, MemorySettings, Noticed, Recall, Recollection
+from memory.types import Bearing, Cited, Fact, MemorySettings, Noticed, Recall, Recollection
 
 _CANDIDATES = 20
 _TRACED = 10
@@ -103,9 +103,9 @@ class Recaller:
             noticed = arms.create_task(self._noticed(search, audience, session_id, text, vector))
             by_words = arms.create_task(self._words(search, audience, text))
             in_log = arms.create_task(self._said(search, audience, text))
+            ranking = arms.create_task(self._ranked(search, audience, in_log, vector, noticed))
             kept = arms.create_task(self._all_facts(search, audience))
-        cosines, words, said, facts = meaning.result(), by_words.result(), in_log.result(), kept.result()
-        ranked = await self._ranked(search, audience, said, vector.result())
+        cosines, words, ranked, facts = meaning.result(), by_words.result(), ranking.result(), kept.result()
         candidates = rank(
             [] if ranked is None else ranked.sessions(_CANDIDATES, without=session_id, lines=LINES, floor=self.floor),
             {each: cosine for each, cosine in cosines.items() if each != session_id},  # what is going on
@@ -118,10 +118,10 @@ class Recaller:
         return Recall(
             facts=tuple(facts),
             recollections=fitted([recollection for _, recollection in found]),
-            observations=noticed.result(),
+            observations=noticed.result().noticed,
             degraded=tuple(search.degraded),
             trace=self._trace(search, facts, [each for each, _ in found])
-            | {"candidates": _candidates(ranked), "observations": _figures(noticed.result())},
+            | {"candidates": _candidates(ranked), "observations": _figures(noticed.result().noticed)},
         )
 
     async def _all_facts(self, search: _Search, audience: Audience) -> list[Fact]:
@@ -155,15 +155,19 @@ class Recaller:
         self,
         search: _Search,
         audience: Audience,
-        said: tuple[Question, Found, set[int]] | None,
-        vector: Vector | None,
+        in_log: "asyncio.Task[tuple[Question, Found, set[int]] | None]",
+        vector: "asyncio.Task[Vector | None]",
+        noticed: "asyncio.Task[Bearing]",
     ) -> Ranked | None:
+        said, wanted, leads = await in_log, await vector, (await noticed).leads
         if said is None:
             return None
         started = time.monotonic()
         question, found, outdated = said
         try:
-            return await self._finder.rank(question, found, vector, asker=audience.user_id, replaced=outdated)
+            return await self._finder.rank(
+                question, found, wanted, asker=audience.user_id, replaced=outdated, leads=leads, floor=self.floor
+            )
         finally:
             search.took("rank", started)
 
@@ -181,19 +185,19 @@ class Recaller:
 
     async def _noticed(
         self, search: _Search, audience: Audience, session_id: int, text: str, vector: "asyncio.Task[Vector | None]"
-    ) -> tuple[Noticed, ...]:
+    ) -> Bearing:
         if not self._asks(text):
-            return ()
+            return Bearing()
         wanted = await vector
         started = time.monotonic()
         try:
-            async with asyncio.timeout_at(search.all_by):
+            async with asyncio.timeout_at(search.arms_by):
                 return await self._observations.recall(
                     audience, text, session_id=session_id, vector=wanted, floor=self.floor
                 )
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             search.miss("store", error)
-            return ()
+            return Bearing()
         finally:
             search.took("observations", started)
 

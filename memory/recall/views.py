@@ -12,6 +12,7 @@ import numpy as np
 from memory.recall.fusion import to_unit
 from memory.recall.question import Question
 from memory.recall.shelf import Floats, Ints, Shelf
+from memory.types import Lead
 
 K1, B = 1.2, 0.75
 """BM25's, as usual."""
@@ -21,6 +22,12 @@ _OF_ASSISTANT = 0.5
 """What an assistant's words count where they stand around a person's: they are many."""
 _DATE_TERMS = 3
 """Day, month and year stand with every message."""
+_KEYS_FALL, _SESSIONS_FALL = 7, 3
+"""The place after which one counts about half of the first: among observations, and among the sessions they lead to."""
+_HALF = 2
+_LEAST_APART = 0.05
+ENOUGH_WORDS = 0.4
+"""Of the weight of a question's words; with so much in or around it a message is evidence whatever its vector."""
 _ENOUGH = 0.3
 """Of what all words of a question together could score; less in the best message is a weak match, not a full one."""
 
@@ -53,7 +60,7 @@ def look(shelf: Shelf, question: Question, hits: Sequence[Sequence[Ints]], vecto
     }
     views["answers"] = _neighbour(shelf, views["said"] * shelf.is_question, -1)
     cosines = None
-    if vector is not None and len(shelf.codes) and len(shelf):
+    if vector is not None and len(shelf) and shelf.dimension == len(vector):  # none, or another embedder's
         cosines, centred = shelf.likeness(vector)
         views["meaning"] = to_unit(_smooth(shelf, centred))
     total = max(float(weights.sum()), 1e-9)
@@ -83,6 +90,31 @@ def when_view(shelf: Shelf, question: Question) -> Floats | None:
         length = max((last - first).days, 2)
         np.maximum(found, np.exp(-np.maximum(away, 0) / length), out=found)
     return found
+
+
+def key_views(shelf: Shelf, leads: Sequence[Lead], cosines: Floats | None, floor: float) -> dict[str, Floats]:
+    """Where observations lead to: messages and their sessions, by the place of the best one that rests on them.
+
+    A place says nothing of how good the best one is, so it counts as far as an observation is half as near as the
+    nearest message, or has half of the question's words; below the floor it counts nothing.
+    """
+    best = floor + _LEAST_APART if cosines is None else max(float(cosines.max(initial=0)), floor + _LEAST_APART)
+    found = {name: np.zeros(len(shelf), dtype=np.float32) for name in ("keys", "keyed")}
+    seen: dict[int, None] = {}
+    rank = 0
+    for lead in leads:
+        near = 0.0 if lead.cosine is None else (lead.cosine - floor) / (best - floor)
+        trust = min(_HALF * max(near, lead.words), 1.0)
+        places = shelf.places(np.array(lead.message_ids, dtype=np.int64))
+        if (near < 0 and lead.words < ENOUGH_WORDS) or trust <= 0 or not len(places):
+            continue
+        rank += 1
+        np.maximum.at(found["keys"], places, trust * _KEYS_FALL / (_KEYS_FALL - 1 + rank))
+        for run in shelf.runs[places].tolist():
+            if run not in seen:
+                seen[run] = None
+                found["keyed"][shelf.runs == run] = trust * _SESSIONS_FALL / (_SESSIONS_FALL - 1 + len(seen))
+    return found if seen else {}
 
 
 def newer_view(shelf: Shelf) -> Floats:

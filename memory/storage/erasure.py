@@ -4,7 +4,7 @@ Rule: every function takes the owners whose rows it may touch; nothing here work
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -228,6 +228,17 @@ async def inbox_of(connection: AsyncConnection, audience: Audience) -> list[sa.R
         for row in rows
         if any(row["transport"] == name and (_senders(row["payload"]) or {who}) == {who} for name, who in keys)
     ]
+
+
+async def has_unfinished(connection: AsyncConnection, keys: Collection[str]) -> bool:
+    """Whether something of these identities is still being worked on, or waits to be."""
+    query = sa.select(inbox.c.transport, inbox.c.payload).where(inbox.c.payload.is_not(None))
+    known = [key.split(":", 1) for key in keys]
+    return any(
+        name == transport and who in (_senders(payload) or {who})
+        for transport, payload in (await connection.execute(query)).all()
+        for name, who in known
+    )
 
 
 async def _place(connection: AsyncConnection, audience: Audience) -> tuple[str, str]:

@@ -14,10 +14,14 @@ from memory.storage.making import without_forgotten
 from memory.storage.tables import messages
 from memory.types import Message, Origin, Utterance
 
+_FIELDS = ("id", "session_id", "role", "speaker", "text", "origin", "blocks", "created_at")
+_SHOWN = [messages.c[name] for name in (*_FIELDS, "is_ephemeral", "tool")]
+"""What a `Message` is made of: a trace is long, and to be parsed for nothing."""
+
 
 def durable(session_id: int | sa.BindParameter[int]) -> sa.Select[Any]:
     """What a model, a summary or a title may read of a session: never working output. The only such query."""
-    return sa.select(messages).where(messages.c.session_id == session_id, ~messages.c.is_ephemeral)
+    return sa.select(*_SHOWN).where(messages.c.session_id == session_id, ~messages.c.is_ephemeral)
 
 
 _APPEND = (

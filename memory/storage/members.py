@@ -10,16 +10,29 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.scope import GRANTS, MANAGE_OBSERVATIONS, VIEW_SENSITIVE, Audience, Standing, shown_to
-from memory.storage.tables import chat_members, grants, identities, team_members, teams, users
+from memory.storage.tables import chat_members, chats, grants, identities, team_members, teams, users
 from memory.types import Role, User
 
 SEEN_AGAIN_MS = 24 * 60 * 60 * 1000
 """How often `seen_at` of somebody who is still there is written again."""
+IN_DOUBT = 0
+"""`seen_at` of somebody who may have left without a word: present in the group, and shown nothing of it elsewhere."""
 _IMPLIED: dict[Role, frozenset[str]] = {
     Role.OWNER: frozenset(GRANTS),
     Role.ADMIN: frozenset(GRANTS) - {VIEW_SENSITIVE},
 }
 """What a role grants by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamped:
+    """A member of a group, and when they were seen there."""
+
+    chat_id: int
+    chat: str
+    """As the transport calls it."""
+    identity: str
+    seen_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +54,7 @@ _PRIVATE = sa.union_all(
     sa.select(sa.literal("group"), chat_members.c.chat_id, sa.literal(""))
     .distinct()
     .join(identities, identities.c.key == chat_members.c.identity)
-    .where(identities.c.user_id == _ME),
+    .where(identities.c.user_id == _ME, chat_members.c.seen_at > IN_DOUBT),
     sa.select(sa.literal("grant"), sa.literal(0), grants.c.name).where(grants.c.user_id == _ME),
 )
 _PRESENT = (
@@ -126,6 +139,34 @@ async def replace(connection: AsyncConnection, chat_id: int, present: frozenset[
     rows = [{"chat_id": chat_id, "identity": each, "seen_at": now} for each in sorted(present)]
     if rows:
         await connection.execute(chat_members.insert(), rows)
+
+
+async def doubt(connection: AsyncConnection, transport: str) -> None:
+    """Leavings may have been missed in the groups of a transport: of nobody there is it certain that they stayed."""
+    there = sa.select(chats.c.id).where(chats.c.transport == transport)
+    await connection.execute(chat_members.update().where(chat_members.c.chat_id.in_(there)).values(seen_at=IN_DOUBT))
+
+
+async def stamped_before(connection: AsyncConnection, transport: str, before: int) -> list[Stamped]:
+    """The members of a transport's groups who were seen before an instant, the doubtful first."""
+    query = (
+        sa.select(chats.c.id, chats.c.external_id, chat_members.c.identity, chat_members.c.seen_at)
+        .join(chats, chats.c.id == chat_members.c.chat_id)
+        .where(chats.c.transport == transport, chat_members.c.seen_at < before)
+        .order_by(chat_members.c.seen_at, chats.c.id, chat_members.c.identity)
+    )
+    return [Stamped(*row) for row in (await connection.execute(query)).all()]
+
+
+async def settle(connection: AsyncConnection, who: Stamped, seen_at: int | None) -> None:
+    """Somebody is still there, or (None) has gone. Nothing changes where more was noted of them since."""
+    mine = sa.and_(
+        chat_members.c.chat_id == who.chat_id,
+        chat_members.c.identity == who.identity,
+        chat_members.c.seen_at == who.seen_at,
+    )
+    gone = chat_members.delete().where(mine)
+    await connection.execute(gone if seen_at is None else chat_members.update().where(mine).values(seen_at=seen_at))
 
 
 async def in_group(connection: AsyncConnection, chat_id: int) -> list[str]:

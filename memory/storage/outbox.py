@@ -169,9 +169,23 @@ async def remove(connection: AsyncConnection, row_id: int) -> None:
     await connection.execute(outbox.delete().where(outbox.c.id == row_id))
 
 
+# built once: every message does it
+_SENT = (
+    outbox.update()
+    .where(outbox.c.id == sa.bindparam("of"))
+    .values(
+        status=sa.case((outbox.c.status == "wiping", outbox.c.status), else_="sent"),
+        event=sa.case((outbox.c.status == "wiping", outbox.c.event), else_=sa.null()),
+        refs=sa.bindparam("shown_as", type_=outbox.c.refs.type),
+        error=None,
+        sent_at=sa.bindparam("at"),
+    )
+)
+
+
 async def sent(connection: AsyncConnection, row_id: int, refs: tuple[str, ...], now: int) -> None:
-    """All parts arrived: the message ids stay, the words do not."""
-    await change(connection, row_id, status="sent", refs=refs, event=sa.null(), error=None, sent_at=now)
+    """All parts arrived: the message ids stay, the words do not; one that is to be taken out again keeps its stub."""
+    await connection.execute(_SENT, {"of": row_id, "shown_as": list(refs), "at": now})
 
 
 async def refs_of_message(connection: AsyncConnection, message_id: int) -> tuple[str, ...]:

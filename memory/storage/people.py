@@ -24,16 +24,31 @@ class Pairing:
 
 
 # built once: every message asks it
+_OTHER = identities.alias()
 _FIND = (
-    sa.select(users)
+    sa.select(users, _OTHER.c.key)
     .join(identities, identities.c.user_id == users.c.id)
+    .join(_OTHER, _OTHER.c.user_id == users.c.id)
     .where(identities.c.key == sa.bindparam("identity"))
+    .order_by(_OTHER.c.created_at, _OTHER.c.key)
 )
 
 
 async def find(connection: AsyncConnection, identity: str) -> User | None:
-    row = (await connection.execute(_FIND, {"identity": identity})).mappings().first()
-    return _user(row) if row else None
+    """The person behind an identity, with all of theirs."""
+    rows = (await connection.execute(_FIND, {"identity": identity})).mappings().all()
+    return replace(_user(rows[0]), identities=tuple(row["key"] for row in rows)) if rows else None
+
+
+async def identities_of(connection: AsyncConnection, user_id: int) -> list[str]:
+    """Under which identities a person is known, in the order in which they came."""
+    query = sa.select(identities.c.key).where(identities.c.user_id == user_id)
+    return list((await connection.execute(query.order_by(identities.c.created_at, identities.c.key))).scalars())
+
+
+def network_of(identity: str) -> str:
+    """The transport that an identity is of: at most one identity of a person is of each."""
+    return identity.partition(":")[0]
 
 
 async def by_id(connection: AsyncConnection, user_id: int) -> User | None:
@@ -73,8 +88,23 @@ async def admit(connection: AsyncConnection, identity: str, name: str, role: Rol
     key = result.inserted_primary_key
     assert key is not None
     user_id = int(key[0])
-    await connection.execute(identities.insert().values(key=identity, user_id=user_id, created_at=now))
-    return User(user_id, name, role, client_language=language)
+    await connection.execute(identities.insert().values(key=identity, user_id=user_id, own_role=role, created_at=now))
+    return User(user_id, name, role, client_language=language, identities=(identity,))
+
+
+async def begin_anew(connection: AsyncConnection, user: User, own_role: str, now: int) -> int:
+    """A person with somebody's name and settings, and nothing else; return their id. None of them manages others."""
+    values = {
+        "name": user.name,
+        "role": Role.GUEST if own_role == Role.GUEST else Role.MEMBER,
+        "language": user.language,
+        "client_language": user.client_language,
+        "timezone": user.timezone,
+        "created_at": now,
+    }
+    key = (await connection.execute(users.insert().values(values))).inserted_primary_key
+    assert key is not None
+    return int(key[0])
 
 
 async def demote_others(connection: AsyncConnection, owners: Sequence[str]) -> None:

@@ -1,5 +1,7 @@
 """Chats and their sessions: one session of a place is current, the others wait to be switched to."""
 
+from collections.abc import Collection
+
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -193,6 +195,18 @@ async def page(connection: AsyncConnection, audience: Audience, *, offset: int, 
         .limit(limit)
     )
     return [_session(row) for row in (await connection.execute(query)).mappings()]
+
+
+async def chats_of(connection: AsyncConnection, owner: str) -> list[int]:
+    """The chats in which an owner has sessions."""
+    query = sa.select(sessions.c.chat_id).distinct().where(sessions.c.owner == owner)
+    return list((await connection.execute(query)).scalars())
+
+
+async def networks(connection: AsyncConnection, chat_ids: Collection[int]) -> dict[int, str]:
+    """The transport of each chat."""
+    query = sa.select(chats.c.id, chats.c.transport).where(chats.c.id.in_(chat_ids))
+    return {row[0]: row[1] for row in await connection.execute(query)}
 
 
 async def rename(connection: AsyncConnection, session_id: int, title: str) -> None:

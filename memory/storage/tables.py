@@ -57,6 +57,7 @@ users = Table(
     Column("client_language", Text, nullable=False, server_default="en"),
     Column("timezone", Text),  # IANA name, chosen with /timezone; null = the tenant's
     Column("created_at", BigInteger, nullable=False),
+    sqlite_autoincrement=True,  # an id is never given twice: what still bears one is of nobody else
 )
 
 identities = Table(
@@ -64,7 +65,20 @@ identities = Table(
     metadata,
     Column("key", Text, primary_key=True),  # telegram:42, matrix:@ada:example.org, terminal:local
     _ref("user_id", "users.id", "CASCADE", nullable=False, index=True),
+    Column("own_role", Text),  # what it was let in as by itself; null = it came by a link alone
     Column("created_at", BigInteger, nullable=False),
+)
+
+link_codes = Table(
+    "link_codes",
+    metadata,
+    Column("code", Text, primary_key=True),
+    _ref("user_id", "users.id", "CASCADE", nullable=False, index=True),  # who asked for it
+    Column("identity", Text, nullable=False),  # where they write from
+    Column("place", JSON, nullable=False),  # where they asked, and are asked again
+    Column("created_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("used_by", Text),  # the identity that brought it; only that one may bring it again
 )
 
 grants = Table(
@@ -366,6 +380,7 @@ facts = Table(
     Column("content_hash", Text, nullable=False),
     Column("slot", Text),  # what it is about, where that can be told: a new value asks
     Column("source_message_ids", JSON, nullable=False, server_default="[]"),
+    Column("network", Text),  # the transport that it was told on
     Column("valid_from", BigInteger, nullable=False),
     Column("valid_to", BigInteger),
     Column("superseded_by", _Id),

@@ -24,6 +24,8 @@ FOLD_FROM = 500
 _FOLDED = "telemetry.folded"
 """kept_values: the last event that is in the quarters."""
 _OF_PEOPLE = "chat.turn_completed"
+_OF_RECALL = "memory.recall_quality"
+_OF_BUDGETS = "budget.reached"
 _LABELS = ("toolName", "failure", "fault", "job", "decision")
 _FIGURES = {
     "duration_ms": "durationMs",
@@ -100,6 +102,25 @@ async def sums(
     both = sa.union_all(whole, _added(single, by)).subquery()
     found = (await connection.execute(_added(both, by))).all()
     return {row[0]: Sums(*row[1:]) for row in found}
+
+
+class Measured(NamedTuple):
+    """Recall as a night measured it on a person's chats."""
+
+    at: int
+    questions: int
+    recall: float
+    """@10."""
+
+
+async def measured(connection: AsyncConnection, since: int, until: int, user_id: int | None = None) -> list[Measured]:
+    """The measurements in [since, until), of one person or of all, oldest first; those without a question are none."""
+    query = (
+        sa.select(_e.created_at, _e.data["questions"].as_integer(), _e.data["recallAt10"].as_float())
+        .where(*_matches(Wanted(since, until, _OF_RECALL, user_id)))
+        .order_by(_e.created_at, _e.id)
+    )
+    return [Measured(*row) for row in (await connection.execute(query)).all() if row[1]]
 
 
 async def names_of_people(connection: AsyncConnection, ids: Collection[int]) -> dict[int, str]:
@@ -200,6 +221,18 @@ async def erase(connection: AsyncConnection, which: sa.ColumnElement[bool], now:
     await connection.execute(telemetry_quarters.delete())
     await _unfold(connection, 0, now)
     return gone
+
+
+async def give(connection: AsyncConnection, which: sa.ColumnElement[bool], old: int, new: int, now: int) -> None:
+    """Write somebody's events on another person; the quarters are made anew, for they are added up by person."""
+    budget = _e.name == _OF_BUDGETS, _e.data["whose"].as_string() == f"user:{old}"
+    whose = sa.select(_e.id, _e.data).where(which, *budget)
+    for event_id, data in (await connection.execute(whose)).all():
+        change = telemetry_events.update().where(_e.id == event_id)
+        await connection.execute(change.values(data={**data, "whose": f"user:{new}"}))
+    await connection.execute(telemetry_events.update().where(which, _e.user_id == old).values(user_id=new))
+    await connection.execute(telemetry_quarters.delete())
+    await _unfold(connection, 0, now)
 
 
 async def _folded(connection: AsyncConnection) -> int:

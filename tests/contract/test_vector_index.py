@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memory.ports import Vector, VectorIndex, VectorRow
 from memory.storage.index.chroma import ChromaIndex
-from tests.fakes.index import ExactIndex
+from tests.fakes.index import Disk, ExactIndex
 
 DIMENSION = 12
 
@@ -32,6 +32,27 @@ async def index(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     await made.open()
     yield made
     await made.close()
+
+
+WIDE = 20
+
+
+@pytest.fixture(params=["exact", "chroma"])
+async def pair(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[tuple[VectorIndex, VectorIndex]]:
+    """The same index before and after a change of embedder."""
+    disk: Disk = {}
+    former: VectorIndex = ExactIndex(name="former", dimension=WIDE, disk=disk)
+    index: VectorIndex = ExactIndex(name="test", dimension=DIMENSION, disk=disk)
+    if request.param == "chroma":
+        former = ChromaIndex(tmp_path / "chroma", name="former", dimension=WIDE)
+        index = ChromaIndex(tmp_path / "chroma", name="test", dimension=DIMENSION)
+    yield former, index
+    await index.close()
+
+
+def wide(seed: int) -> Vector:
+    drawn = np.random.default_rng(seed).standard_normal(WIDE, dtype=np.float32)
+    return drawn / np.float32(np.linalg.norm(drawn))
 
 
 def vector(seed: int) -> Vector:
@@ -234,3 +255,24 @@ async def take(step: Step, index: VectorIndex) -> int | None:
         case Reopen():
             await index.close()
             return await index.open()
+
+
+async def test_another_embedders_vectors_answer_until_they_are_dropped(
+    pair: tuple[VectorIndex, VectorIndex],
+) -> None:
+    former, index = pair
+    await former.open()
+    await former.upsert([VectorRow("m1", "anna", wide(1)), VectorRow("m2", "anna", wide(2))])
+    await former.upsert([VectorRow("m1", "bert", wide(1))])
+    await former.close()
+    await index.open()
+    await index.upsert([row("anna", "m9", 9)])
+    hits = await index.query_other("former", WIDE, ["anna"], wide(2), 5)
+    assert [hit.id for hit in hits] == ["m2", "m1"]
+    assert {hit.owner for hit in hits} == {"anna"}
+    assert await index.query_other("nobody", WIDE, ["anna"], wide(2), 5) == []
+    with pytest.raises(ValueError, match="owners"):
+        await index.query_other("former", WIDE, [], wide(2), 5)
+    await index.drop_others()
+    assert await index.query_other("former", WIDE, ["anna"], wide(2), 5) == []
+    assert [hit.id for hit in await index.query(["anna"], vector(9), 5)] == ["m9"]

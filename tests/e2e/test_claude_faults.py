@@ -102,6 +102,42 @@ async def test_a_refused_message_is_kept_from_the_model(database: Database, tmp_
         assert "improper" not in texts(api.requests[-1])
 
 
+HARD = "Weigh the risks and trade-offs of our migration strategy against a redesign."
+
+
+@pytest.mark.parametrize("kind", ["not_found", "forbidden"])
+async def test_a_smart_model_that_is_not_for_us_is_asked_once_and_said_once(
+    database: Database, tmp_path: Path, api: MessagesApi, kind: FaultKind
+) -> None:
+    """The default model answers what was meant for it, and no turn is lost."""
+    api.on(model="opus").fault(kind, None)
+    async with claude_house(database, tmp_path, api) as house:
+        (first,) = await house.say(HARD)
+        assert first.startswith(f"Echo: {HARD}")
+        assert "claude-opus-5-5 cannot be used with this account" in first
+        (second,) = await house.say(f"{HARD} Once more!")
+        assert "cannot be used" not in second
+        assert [request.model for request in api.requests] == ["claude-opus-5-5", SONNET, SONNET]
+        missing = {"model": "claude-opus-5-5", "instead": SONNET}
+        assert await events(house, "chat.model_missing") == [missing]
+        assert [each["selectedModel"] for each in await events(house, "chat.model_auto_routed")] == [SONNET, SONNET]
+        (said,) = await house.say("/model")
+        assert "opus" not in said
+    assert "cannot be used" not in texts(api.requests[-1])
+
+
+async def test_a_key_that_no_model_takes_is_a_matter_of_the_key(
+    database: Database, tmp_path: Path, api: MessagesApi
+) -> None:
+    api.fault("forbidden", None)
+    async with claude_house(database, tmp_path, api) as house:
+        (said,) = await house.say("What is a quince?")
+        assert "does not accept our key" in said
+        api.clear()
+        await house.say("And now?")
+        assert api.requests[-1].model == SONNET
+
+
 # --- too long ----------------------------------------------------------------------------------------
 
 

@@ -253,7 +253,7 @@ async def test_without_scripts_the_tables_are_there(database: Database, tmp_path
 
 
 def looks_of(path: Path) -> Iterator[str]:
-    yield from re.findall(r"pictures/(dashboard[\w-]*\.png)", path.read_text(encoding="utf-8"))
+    yield from re.findall(r"pictures/((?:dashboard|matrix)[\w-]*\.png)", path.read_text(encoding="utf-8"))
 
 
 def test_the_pictures_of_the_guides_are_there_and_small() -> None:

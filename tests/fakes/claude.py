@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from bot.app import App
-from bot.config import Access, AnthropicModels, Model, Settings, Tenant
+from bot.config import Access, AnthropicModels, MemorySection, Model, Settings, Tenant
 from bot.metering import meter
 from bot.models.anthropic import AnthropicModel
+from bot.models.lesser import LesserModel
 from bot.providers import Chosen
 from memory.memory import Memory
 from memory.ports import Tier
@@ -27,22 +28,35 @@ MODELS = {Tier.DEFAULT: "claude-sonnet-5-5", Tier.SMART: "claude-opus-5-5", Tier
 
 @asynccontextmanager
 async def claude_house(
-    database: Database, folder: Path, api: MessagesApi, *, before: House | None = None, **section: Any
+    database: Database,
+    folder: Path,
+    api: MessagesApi,
+    *,
+    before: House | None = None,
+    window_max: int = 24,
+    **section: Any,
 ) -> AsyncGenerator[House, None]:
     """Open one; `section` is what stands in [model.anthropic]. With `before` it is that house after a restart."""
     clock = before.clock if before else FrozenClock()
     api.model.cache.clock = lambda: clock.now().timestamp()
     anthropic = AnthropicModels.model_validate(section)
     access = Access(admit="open").model_copy(update={"owners": ["fake:42"]})
-    settings = Settings(tenant=Tenant(data_dir=folder), access=access, model=Model(anthropic=anthropic))
-    claude = AnthropicModel(
+    settings = Settings(
+        tenant=Tenant(data_dir=folder),
+        access=access,
+        model=Model(anthropic=anthropic),
+        memory=MemorySection(window_max=window_max),
+    )
+    api_model = AnthropicModel(
         api_key=api.key,
         base_url=api.base_url,
         models=cast("Mapping[Tier, str]", MODELS),
         compaction_models=anthropic.compaction_models,
         betas=anthropic.betas,
         threshold=anthropic.compact_from,
+        diagnoses=anthropic.diagnostics,
     )
+    claude = LesserModel(api_model, {**MODELS, Tier.ADVISOR: MODELS[Tier.SMART]})
     memory = Memory(
         database,
         clock,

@@ -36,6 +36,7 @@ class House:
         model: ScriptedModel,
         clock: FrozenClock,
         ids: Iterator[int],
+        network: str = "fake",
     ) -> None:
         self.app = app
         self.database = database
@@ -43,9 +44,15 @@ class House:
         self.model = model
         self.clock = clock
         self.ids = ids
-        transport = app.transport("fake")
+        transport = app.transport(network)
         assert isinstance(transport, RecordingTransport)
         self.transport = transport
+
+    def on(self, network: str) -> "House":
+        """The same house, spoken to on another of its networks."""
+        return House(
+            self.app, self.database, self.memory, model=self.model, clock=self.clock, ids=self.ids, network=network
+        )
 
     async def say(self, text: str, **more: Any) -> list[str]:
         return await self._do({"text": text, **more})
@@ -87,7 +94,7 @@ async def house(
     """Open one. The script is the model's; without one it echoes.
 
     With `before` it is that house after a restart: the same chat, clock and model, whose script goes on. `provider` is
-    another model than the scripted one.
+    another model than the scripted one, `also` are further transports.
     """
     clock: FrozenClock = before.clock if before else options.pop("clock", None) or FrozenClock()
     traits, always = options.pop("traits", TRAITS), options.pop("always", "Very well.")
@@ -112,8 +119,9 @@ async def house(
         model=meter(settings, clock, database, model),
         settings=MemorySettings(learn_after=3600, facts_budget=options.pop("facts_budget", 6000)),
     )
+    also: list[RecordingTransport] = options.pop("also", [])
     transport = before.transport if before else RecordingTransport(**options)
-    app = App(settings, database, memory, Chosen(model, "", "none", has_advisor), [transport], clock)
+    app = App(settings, database, memory, Chosen(model, "", "none", has_advisor), [transport, *also], clock)
     await app.start()
     try:
         ids = before.ids if before else count(1)

@@ -7,16 +7,22 @@ import numpy as np
 from memory.ports import Vector, VectorHit, VectorRow
 from memory.storage.index.chroma import IndexUnavailable
 
+Disk = dict[tuple[str, int], dict[tuple[str, str], Vector]]
+"""What is kept: by embedder and dimension, rows by owner and id."""
+
 
 class ExactIndex:
     """Same promises as `ChromaIndex`. `down` makes every call fail until `open()`, which then finds nothing left.
 
+    Several of one `disk` are an index after its embedder was changed.
     `has_residue` says that rows were deleted or overwritten and `erase_residue()` was not called since.
     """
 
-    def __init__(self, *, dimension: int = 64) -> None:
+    def __init__(self, *, dimension: int = 64, name: str = "exact", disk: Disk | None = None) -> None:
         self._dimension = dimension
-        self._rows: dict[tuple[str, str], Vector] = {}
+        self._key = name, dimension
+        self._disk: Disk = {} if disk is None else disk
+        self._rows = self._disk.setdefault(self._key, {})
         self._is_open = False
         self.down = False
         self.has_residue = False
@@ -47,6 +53,23 @@ class ExactIndex:
             if owner in owners
         ]
         return sorted(hits, key=lambda hit: (-hit.cosine, hit.owner, hit.id))[: max(limit, 0)]
+
+    async def query_other(
+        self, name: str, dimension: int, owners: Sequence[str], vector: Vector, limit: int
+    ) -> list[VectorHit]:
+        self._require()
+        if not owners:
+            raise ValueError("a query names the owners it may see (P28)")
+        if (name, dimension) not in self._disk:
+            return []
+        other = ExactIndex(dimension=dimension, name=name, disk=self._disk)
+        await other.open()
+        return await other.query(owners, vector, limit)
+
+    async def drop_others(self) -> None:
+        self._require()
+        for key in self._disk.keys() - {self._key}:
+            del self._disk[key]
 
     async def delete(self, owner: str, ids: Sequence[str]) -> int:
         self._require()

@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from bot.models.history import check_history
@@ -76,7 +76,8 @@ def call(name: str, **arguments: object) -> Calls:
 class ScriptedModel:
     """Answers one step a request, then `always` if that is given. Nothing left to say is an AssertionError.
 
-    `requests` are all requests so far, `abandoned` counts streams that were closed before their end.
+    `requests` are all requests so far, `abandoned` counts streams that were closed before their end. `names` are those
+    of tiers that are served by models of their own.
     """
 
     def __init__(self, *script: Step, always: Step | None = None, traits: ModelTraits = TRAITS) -> None:
@@ -85,10 +86,11 @@ class ScriptedModel:
         self.requests: list[ModelRequest] = []
         self.abandoned = 0
         self.is_closed = False
+        self.names: dict[Tier, str] = {}
         self._traits = traits
 
-    async def traits(self, tier: Tier = Tier.DEFAULT) -> ModelTraits:  # noqa: ARG002 (one model serves all tiers)
-        return self._traits
+    async def traits(self, tier: Tier = Tier.DEFAULT) -> ModelTraits:
+        return replace(self._traits, name=self.names.get(tier, self._traits.name))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         self.requests.append(request)

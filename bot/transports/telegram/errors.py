@@ -75,6 +75,12 @@ def is_unchanged(error: SendError) -> bool:
     return "message is not modified" in error.detail.casefold()
 
 
+def is_nobody(error: SendError) -> bool:
+    """True where it is the person who is not there: the account is gone, or never was in the group."""
+    text = error.detail.casefold()
+    return any(words in text for words in ("user not found", "user is deactivated", "participant_id_invalid"))
+
+
 def is_blocked_by_webhook(error: Exception) -> bool:
     """True where polling is refused because updates go to a webhook."""
     return isinstance(error, Conflict) and "webhook is active" in error.message.casefold()

@@ -16,7 +16,7 @@ _PRESENT = frozenset(("creator", "administrator", "member"))
 def presence(payload: Mapping[str, Any], bot_id: int) -> Presence | None:
     """Who came and went. None where an update says nothing of it, or is of no group."""
     if own := payload.get("my_chat_member"):
-        is_over = not _is_present(own["new_chat_member"])
+        is_over = not is_present(own["new_chat_member"])
         return Presence(str(own["chat"]["id"]), is_over=True) if is_over and _is_group(own["chat"]) else None
     if change := payload.get("chat_member"):
         return _changed(change)
@@ -28,7 +28,7 @@ def _changed(change: Mapping[str, Any]) -> Presence | None:
     who = _people([new["user"]])
     if not _is_group(chat) or not who:
         return None
-    here = _is_present(new)
+    here = is_present(new)
     return _presence(chat, came=who if here else frozenset(), left=frozenset() if here else who)
 
 
@@ -52,7 +52,7 @@ def _people(users: Iterable[Mapping[str, Any]]) -> frozenset[str]:
     return frozenset(f"{NAME}:{user['id']}" for user in users if not user.get("is_bot"))
 
 
-def _is_present(member: Mapping[str, Any]) -> bool:
+def is_present(member: Mapping[str, Any]) -> bool:
     """Somebody restricted may be in the group or not, and then it says so."""
     return member["status"] in _PRESENT or bool(member["status"] == "restricted" and member.get("is_member"))
 

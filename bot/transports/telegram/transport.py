@@ -25,8 +25,8 @@ from telegram.request import HTTPXRequest
 from bot.transports.base import Accept, Fault, Hold, Outgoing, Pace, Part, Presence, Preview, SendError
 from bot.transports.telegram import parse as parsing
 from bot.transports.telegram import render as rendering
-from bot.transports.telegram.errors import as_send_error, is_unchanged
-from bot.transports.telegram.presence import presence
+from bot.transports.telegram.errors import as_send_error, is_nobody, is_unchanged
+from bot.transports.telegram.presence import is_present, presence
 from bot.transports.telegram.receiving import Commands, Profile, Receiver
 from bot.transports.telegram.webhook import WebhookSettings
 from bot.transports.telegram.wording import units
@@ -154,6 +154,18 @@ class TelegramTransport:
             return presence(row.payload, self._bot_id)
         except (KeyError, TypeError, ValueError, AttributeError):
             return None  # `parse` says that it is not understood
+
+    async def is_member(self, chat: str, identity: str) -> bool:
+        """Whether somebody is in a group. Raises `SendError`, also where Telegram tells it to administrators alone."""
+        user_id = int(identity.removeprefix(f"{parsing.NAME}:"))
+        call = self._bot.get_chat_member(int(chat), user_id, read_timeout=PASSING_SECONDS)
+        try:
+            member = await self._ask(Place(self.name, chat), call)
+        except SendError as error:
+            if is_nobody(error):
+                return False
+            raise
+        return is_present(member.to_dict())
 
     def hold(self, incoming: Incoming) -> Hold | None:
         return parsing.hold(incoming)

@@ -114,14 +114,17 @@ def key_of(visit: Visit, key: str) -> str:
 
 
 def value_of(visit: Visit, key: str, value: object) -> str:
-    """A figure as the reader writes it; a code stays a code."""
+    """A figure as the reader writes it; a code stays a code, but for those that the page has words for."""
     w = visit.site_words
     if value is None:
         return NONE
     if isinstance(value, bool):
         return w.say("web-yes" if value else "web-no")
     if not isinstance(value, int | float):
-        return str(value)
+        told = f"web-{key}-{value}"
+        return w.say(told) if told in w.say else str(value)
+    if key == "confidence":
+        return w.share(value)
     if key.endswith("NanoUsd"):
         return w.money(value / NANO)
     return w.duration(value) if key.endswith("Ms") else w.count(value)

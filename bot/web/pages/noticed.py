@@ -12,7 +12,9 @@ from fastapi.responses import HTMLResponse, Response
 from pydantic import BaseModel, BeforeValidator, Field
 
 from bot.web.pages.facts import Form, ask_page, key_of, receipt_page
+from bot.web.pages.overview import Chart, rows
 from bot.web.pages.visit import MOST, PER_PAGE, Visit, Visiting, blank, pages
+from bot.web.reports import Granularity, Period, Reports
 from memory.instants import to_ms
 from memory.kinds.observations.observation import Observation, Type
 from memory.kinds.observations.reading import State
@@ -72,6 +74,7 @@ async def listed(visit: Visiting, asked: Annotated[Asked, Query()]) -> HTMLRespo
         query=kept,
         more={"sensitive": 1} if sensitive else {},
         use=await _quality(visit),
+        recalled=await _recalled(visit),
         days=_QUALITY.days,
     )
 
@@ -218,3 +221,15 @@ async def _quality(visit: Visit) -> feedback.Use:
     async with visit.site.database.search() as connection:
         keys = await members.shown(connection, visit.audience)
         return await feedback.use(connection, keys, to_ms(visit.site.clock.now() - _QUALITY))
+
+
+async def _recalled(visit: Visit) -> Chart | None:
+    """How much of what this person's answers cited was found first, night by night; None before the first night."""
+    series = await Reports(visit.site).recall_quality(Period.MONTH, Granularity.DAY, visit.user.id)
+    write = visit.site_words.share
+    last = next((point.value for point in reversed(series.points) if point.value is not None), None)
+    if last is None:
+        return None
+    title = visit.words.say("web-recalled")
+    shown = rows(visit.site_words, Granularity.DAY, [series], write)
+    return Chart(title, "line", "share", (title,), write(last), shown)

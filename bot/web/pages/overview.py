@@ -80,9 +80,6 @@ async def _charts(visit: Visit, reports: Reports, period: Period, whole: Overvie
     w, say = visit.site_words, visit.words.say
     size = _BUCKETS.get(period, Granularity.DAY)
 
-    async def series(metric: Metric) -> Series:
-        return await reports.timeseries(metric, period, size)
-
     told = {
         Metric.TURNS: ("web-turns", "count", w.count, w.count(whole.turns)),
         Metric.COST: ("web-cost", "usd", w.money, w.money(whole.cost_usd)),
@@ -90,6 +87,7 @@ async def _charts(visit: Visit, reports: Reports, period: Period, whole: Overvie
         Metric.ERRORS: ("web-errors", "count", w.count, w.count(whole.errors)),
         Metric.CACHED_SHARE: ("web-cached", "share", w.share, w.share(whole.cached_share)),
     }
+    series = await reports.several((*told, Metric.LATENCY, Metric.FIRST_TOKEN), period, size)
     charts = [
         Chart(
             say(key),
@@ -97,11 +95,11 @@ async def _charts(visit: Visit, reports: Reports, period: Period, whole: Overvie
             unit,
             (say(key),),
             said,
-            _rows(w, size, [await series(metric)], write),
+            rows(w, size, [series[metric]], write),
         )
         for metric, (key, unit, write, said) in told.items()
     ]
-    times = [await series(Metric.LATENCY), await series(Metric.FIRST_TOKEN)]
+    times = [series[Metric.LATENCY], series[Metric.FIRST_TOKEN]]
     names = (say("web-whole-answer"), say("web-first-word"))
     charts.insert(
         3,
@@ -111,13 +109,13 @@ async def _charts(visit: Visit, reports: Reports, period: Period, whole: Overvie
             "ms",
             names,
             w.duration(whole.average_duration_ms),
-            _rows(w, size, times, w.duration),
+            rows(w, size, times, w.duration),
         ),
     )
     return charts
 
 
-def _rows(
+def rows(
     w: Words, size: Granularity, series: Sequence[Series], write: Callable[[float | None], str]
 ) -> tuple[Row, ...]:
     points = zip(*(each.points for each in series), strict=True)

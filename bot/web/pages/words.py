@@ -48,7 +48,8 @@ class Words:
         return format_currency(round(usd, places), "USD", locale=self.language, decimal_quantization=False)
 
     def share(self, share: float | None) -> str:
-        return NONE if share is None else format_percent(round(share, 3), "0.#%", locale=self.language)
+        pattern = "0.#%" if self.language == "en" else "0.#\u00a0%"
+        return NONE if share is None else format_percent(round(share, 3), pattern, locale=self.language)
 
     def duration(self, ms: float | None) -> str:
         if ms is None:

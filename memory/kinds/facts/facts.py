@@ -94,7 +94,7 @@ class Facts:
             await self._check_budget(connection, audience, added=len(kept) - len(old.text))
             # the old row must be out of force first: the same wording in another case is the same hash
             await store.supersede(connection, audience, [old.id], 0, self._now())
-            known = await store.by_hash(connection, audience, self._hash(audience, kept))
+            known = await store.by_hash(connection, audience, hash_of(audience, kept))
             new = known or await self._insert(connection, audience, old.speaker, kept, old.source_message_ids)
             await store.point_to(connection, audience, old.id, new.id)
             return await self._remembered(connection, audience, new, was_known=known is not None, redacted=redacted)
@@ -132,14 +132,9 @@ class Facts:
             raise FactRefused("empty")
         return kept, had_secrets
 
-    def _hash(self, audience: Audience, text: str) -> str:
-        """Hash of the normal form. What two people of a group say of themselves are two facts, not one."""
-        is_of_oneself = not audience.is_private and not FIRST_PERSON.isdisjoint(tokens(text))
-        return content_hash(text, str(audience.user_id)) if is_of_oneself else content_hash(text)
-
     async def _known(self, connection: AsyncConnection, audience: Audience, text: str) -> Fact | None:
         """The fact that says the same: by its wording, or by slot, value and all other words."""
-        known = await store.by_hash(connection, audience, self._hash(audience, text))
+        known = await store.by_hash(connection, audience, hash_of(audience, text))
         if known is not None or (about := slot(text)) is None:
             return known
         others = await store.in_slot(connection, audience, about)
@@ -157,9 +152,10 @@ class Facts:
                 "user_id": audience.user_id,
                 "speaker": clean(speaker),
                 "text": text,
-                "content_hash": self._hash(audience, text),
+                "content_hash": hash_of(audience, text),
                 "slot": slot(text),
                 "source_message_ids": sorted(set(sources)),
+                "network": store.network_of(audience),
                 "valid_from": now,
                 "created_at": now,
             },
@@ -212,3 +208,9 @@ class Facts:
 
     def _now(self) -> int:
         return to_ms(self._clock.now())
+
+
+def hash_of(audience: Audience, text: str) -> str:
+    """Hash of the normal form. What two people of a group say of themselves are two facts, not one."""
+    is_of_oneself = not audience.is_private and not FIRST_PERSON.isdisjoint(tokens(text))
+    return content_hash(text, str(audience.user_id)) if is_of_oneself else content_hash(text)

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.instants import from_ms
 from memory.language.text import clean
 from memory.scope import Audience, Scope, seen_by
-from memory.storage.tables import facts
+from memory.storage.tables import chats, facts
 from memory.types import Fact
 
 _IN_FORCE = facts.c.valid_to.is_(None)
@@ -70,6 +70,11 @@ async def characters(connection: AsyncConnection, audience: Audience) -> int:
         facts.c.owner == audience.owner, _IN_FORCE
     )
     return int((await connection.execute(query)).scalar_one())
+
+
+def network_of(audience: Audience) -> sa.ScalarSelect[str]:
+    """The transport of the chat that an audience is in; null for none, as on the dashboard."""
+    return sa.select(chats.c.transport).where(chats.c.id == audience.chat_id).scalar_subquery()
 
 
 async def insert(connection: AsyncConnection, values: dict[str, Any]) -> Fact:

@@ -15,7 +15,7 @@ from memory.kinds.observations import junk, prompt
 from memory.kinds.observations.observation import Content, Type, is_empty, kept
 from memory.kinds.observations.validity import ends_at
 from memory.language.text import MARK, one_line, shorten
-from memory.language.words import content_words, is_cyrillic, keys_of, language_of, tokens
+from memory.language.words import content_words, is_cyrillic, keys_of, language_of, tokens, told_language
 from memory.ports import (
     Account,
     ChatMessage,
@@ -213,7 +213,8 @@ def _drifted(text: str, language: str) -> bool:
     is_russian = sum(map(is_cyrillic, words)) * 2 > len(words)
     if is_russian != (language == "ru"):
         return is_russian or len(words) > 1  # a name may be written in Latin
-    return len(content_words(text)) < len(words) and len(words) >= _SURE_LANGUAGE and language_of(text) != language
+    is_sure = len(content_words(text)) < len(words) and len(words) >= _SURE_LANGUAGE
+    return is_sure and told_language(text) not in (None, language)
 
 
 def _valid_to(item: dict[str, Any], kind: Type, said: Said, quote: str) -> datetime | None:

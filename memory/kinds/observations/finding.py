@@ -1,9 +1,9 @@
-"""Which observations bear on a question, and why. A first version: meaning and words, over what holds and may be seen.
+"""Which observations bear on a question, and why: meaning and words, over what holds and may be seen.
 
 Rule: scope comes before ranking, in both arms and again in the look-up; what is still in the window is not recalled.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
@@ -11,16 +11,25 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.kinds.observations import store
 from memory.kinds.observations.observation import Observation, Trigger
+from memory.language.words import keys, keys_of, telling_words, tokens
+from memory.scope import seen_by
 from memory.storage.index import lexical
 from memory.storage.tables import messages, observation_evidence, observation_feedback, observations
-from memory.types import Noticed
+from memory.types import Bearing, Lead, Noticed
 
 LIMIT = 5
 """Observations in one prompt."""
 CANDIDATES = 24
-_WORDS_BONUS = 0.3
+"""Observations that are looked at more closely to be shown."""
+KEYS = 200
+"""Vectors, and observations with words in common, through which messages are found: with 24 of each 1 % fewer are."""
+_WORDS_BONUS = 0.4
 _ENOUGH_WORDS = 0.5
-_NEAR_THE_BEST = 0.6
+_NEAR_THE_BEST = 0.7
+"""With these two, measured on tune data: of 301 questions over 3 conversations as many find what bears on them (77 %
+for 78 %), among 25 % fewer that are shown (3.0 for 4.0 a question)."""
+_NAMED = 1.0
+"""What a question calls by its own name has the words, however long the question is."""
 _REJECTED, _CONFIRMED, _MOST_CONFIRMED = 0.6, 1.05, 1.1
 """A rejection costs far more than a confirmation brings: feedback demotes, it does not promote."""
 
@@ -38,16 +47,32 @@ class Asked:
     """How many of its newest messages the model is shown anyway (pitfall P11)."""
 
 
-async def find(
+async def bearing(
     connection: AsyncConnection, asked: Asked, cosines: Mapping[int, float], *, floor: float, now: int
+) -> Bearing:
+    """What bears on the question. `cosines` is empty where the dense arm did not answer."""
+    words = await by_words(connection, asked, KEYS)
+    if not (cosines or words):
+        return Bearing()
+    shown = await _shown(connection, asked, cosines, words, floor=floor, now=now)
+    return Bearing(tuple(shown), tuple(await _leads(connection, asked, cosines, words, now)))
+
+
+async def _shown(
+    connection: AsyncConnection,
+    asked: Asked,
+    cosines: Mapping[int, float],
+    words: Mapping[int, float],
+    *,
+    floor: float,
+    now: int,
 ) -> list[Noticed]:
-    """The observations to show, best first. `cosines` is empty where the dense arm did not answer."""
-    words = await by_words(connection, asked)
-    ids = sorted({*cosines, *words})
-    if not ids:
-        return []
+    """The observations to show, best first."""
+    every = sorted({*cosines, *words}, key=lambda each: -_score(cosines.get(each), words.get(each, 0.0)))
+    ids = sorted(every[:CANDIDATES])
     which = sa.and_(store.in_force(now), observations.c.id.in_(ids), ~_is_in_window(asked))
     found = {each.id: each for each in await store.load(connection, asked.keys, which)}
+    words = {**words, **dict.fromkeys(_named(found.values(), asked.text), _NAMED)}
     weights = await _weights(connection, list(found))
     scored = [
         (_score(cosines.get(each), words.get(each, 0.0)) * weights.get(each, 1.0), each)
@@ -61,8 +86,39 @@ async def find(
     ]
 
 
-async def by_words(connection: AsyncConnection, asked: Asked) -> dict[int, float]:
-    hits = await lexical.search(connection, asked.keys, asked.text, CANDIDATES, table=lexical.OBSERVATIONS)
+def _named(found: Iterable[Observation], text: str) -> list[int]:
+    """The ids of those of which a text holds a concept or an alias with all its words, in any form."""
+    there = keys_of(tokens(text))
+
+    def is_named(name: str) -> bool:
+        words = telling_words(name)
+        return bool(words) and all(not keys(word).isdisjoint(there) for word in words)
+
+    return [each.id for each in found if any(map(is_named, (*each.content.concepts, *each.content.aliases)))]
+
+
+async def _leads(
+    connection: AsyncConnection, asked: Asked, cosines: Mapping[int, float], words: Mapping[int, float], now: int
+) -> list[Lead]:
+    """The ways to messages, best first: both arms count alike, each beside its own best."""
+    near = max(max(cosines.values(), default=0.0), 1e-9)
+    scores = {each: max(cosines.get(each, 0.0), 0.0) / near + words.get(each, 0.0) for each in {*cosines, *words}}
+    query = (
+        sa.select(observation_evidence.c.observation_id, observation_evidence.c.message_id)
+        .join(observations, observations.c.id == observation_evidence.c.observation_id)
+        .where(seen_by(observations.c.owner, asked.keys), store.in_force(now))
+        .where(observations.c.id.in_([*scores]), observation_evidence.c.message_id.is_not(None))
+        .order_by(observation_evidence.c.id)
+    )
+    rests: dict[int, list[int]] = {}
+    for of, message_id in (await connection.execute(query)).all():
+        rests.setdefault(of, []).append(message_id)
+    best = sorted(rests, key=lambda each: (-scores[each], -each))
+    return [Lead(tuple(rests[each]), cosines.get(each), words.get(each, 0.0)) for each in best]
+
+
+async def by_words(connection: AsyncConnection, asked: Asked, most: int) -> dict[int, float]:
+    hits = await lexical.search(connection, asked.keys, asked.text, most, table=lexical.OBSERVATIONS)
     return {hit.session_id: hit.weight for hit in hits}
 
 

@@ -11,9 +11,10 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.kinds.observations import store
-from memory.kinds.observations.observation import Content, Evidence, Observation, kept
+from memory.kinds.observations.observation import Content, Evidence, Observation, Trigger, kept
 from memory.language.text import shorten
 from memory.language.words import keys_of, tokens
+from memory.scope import Scope
 from memory.storage.tables import messages, observation_evidence, observations
 
 Tells = Callable[[str], bool]
@@ -38,6 +39,38 @@ async def withdraw(connection: AsyncConnection, message_ids: Sequence[int], now:
     ids = await store.resting_on(connection, message_ids)
     await connection.execute(observation_evidence.delete().where(observation_evidence.c.message_id.in_(message_ids)))
     return await settle(connection, ids, now, hit=frozenset(ids))
+
+
+async def keep_ones_own(connection: AsyncConnection, message_ids: Sequence[int]) -> None:
+    """Before messages go by their age: what somebody kept by hand stays, as a fact does, and points at no message any
+    more; not the words of others among whom they were said.
+    """
+    mine = (
+        sa.select(observation_evidence.c.id)
+        .join(observations, observations.c.id == observation_evidence.c.observation_id)
+        .join(messages, messages.c.id == observation_evidence.c.message_id)
+        .where(messages.c.id.in_(message_ids), _is_ones_own())
+    )
+    detached = observation_evidence.update().where(observation_evidence.c.id.in_(mine)).values(message_id=None)
+    await connection.execute(detached)
+
+
+def only_resting_on(old: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """The observations that go with the messages that are `old`: a condition on `observations`."""
+    evidence = sa.select(observation_evidence.c.id).outerjoin(
+        messages, messages.c.id == observation_evidence.c.message_id
+    )
+    of = observation_evidence.c.observation_id == observations.c.id
+    goes = evidence.where(of, messages.c.id.is_not(None), old, ~_is_ones_own())
+    stays = evidence.where(of, sa.or_(messages.c.id.is_(None), ~old, _is_ones_own()))
+    return sa.and_(goes.exists(), ~stays.exists())
+
+
+def _is_ones_own() -> sa.ColumnElement[bool]:
+    """Kept by hand: one's own words, or in private what Merk answered."""
+    is_answer = sa.and_(messages.c.user_id.is_(None), observations.c.scope == Scope.PRIVATE)
+    is_mine = sa.func.coalesce(observations.c.user_id == messages.c.user_id, sa.false())
+    return sa.and_(observations.c.trigger_source == Trigger.MANUAL, sa.or_(is_mine, is_answer))
 
 
 async def settle(

@@ -353,27 +353,6 @@ class Observations(Reading):
             await self.unindex(owner, [row[0] for row in rows if row[1] == owner])
         return gone
 
-    async def disposable(
-        self, audience: Audience, observation_ids: Sequence[int], *, sensitive: bool = False
-    ) -> tuple[Observation, ...]:
-        """Those of them that this person may change or forget."""
-        async with self._database.read() as connection:
-            keys = await members.shown(connection, audience, sensitive=sensitive)
-            found = await store.load(connection, keys, observations.c.id.in_(observation_ids))
-            is_manager = await members.manages(connection, audience)
-        return tuple(each for each in found if is_manager or each.user_id == audience.user_id)
-
-    async def everything(
-        self, audience: Audience, *, sensitive: bool = False
-    ) -> tuple[Sequence[Observation], Sequence[Observation]]:
-        """All that this audience may see, whether it holds or not: what this person may forget, and the rest."""
-        async with self._database.search() as connection:
-            keys = await members.shown(connection, audience, sensitive=sensitive)
-            found = await store.load(connection, keys, sa.true())
-            is_manager = await members.manages(connection, audience)
-        mine = [each for each in found if is_manager or each.user_id == audience.user_id]
-        return mine, [each for each in found if not is_manager and each.user_id != audience.user_id]
-
     # --- inside -----------------------------------------------------------------------------------
 
     async def _there(

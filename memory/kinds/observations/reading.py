@@ -19,7 +19,7 @@ from memory.storage import members
 from memory.storage.database import Database
 from memory.storage.index.vectors import OfKind
 from memory.storage.tables import observations
-from memory.types import MemorySettings, Noticed
+from memory.types import Bearing, MemorySettings
 
 Rows = list[Observation]  # in the class `list` is the method
 State = Literal["in_force", "expired", "superseded", "hidden", "all"]
@@ -92,7 +92,7 @@ class Reading:
             return Page()
         async with self._database.search() as connection:
             keys = await members.shown(connection, audience, sensitive=sensitive)
-            hits = await finding.by_words(connection, Asked(keys, words))
+            hits = await finding.by_words(connection, Asked(keys, words), finding.CANDIDATES)
             scores = hits or await self._near(keys, words)
             which = sa.and_(self._in_state("in_force"), _of(kinds, scope), observations.c.id.in_([*scores]))
             rows = await store.load(connection, keys, which)
@@ -142,23 +142,42 @@ class Reading:
 
     async def recall(
         self, audience: Audience, text: str, *, session_id: int, vector: Vector | None, floor: float
-    ) -> tuple[Noticed, ...]:
+    ) -> Bearing:
         """What bears on a question, best first; nothing for small talk. Raises SQLAlchemyError; a silent index only
         costs its arm. `vector` is the embedded text, None where the embedder did not answer.
         """
         if not content_words(text):
-            return ()
+            return Bearing()
         async with self._database.search() as connection:
             keys = await members.shown(connection, audience)
         cosines: dict[int, float] = {}
         if vector is not None:
             try:
-                cosines = await self._vectors.nearest(keys, vector, finding.CANDIDATES)
+                cosines = await self._vectors.nearest(keys, vector, finding.KEYS)
             except OSError:
                 cosines = {}
         asked = Asked(keys, text, session_id, self._settings.window_max)
         async with self._database.search() as connection:
-            return tuple(await finding.find(connection, asked, cosines, floor=floor, now=self._now()))
+            return await finding.bearing(connection, asked, cosines, floor=floor, now=self._now())
+
+    async def disposable(
+        self, audience: Audience, observation_ids: Sequence[int], *, sensitive: bool = False
+    ) -> tuple[Observation, ...]:
+        """Those of them that this person may change or forget."""
+        async with self._database.read() as connection:
+            keys = await members.shown(connection, audience, sensitive=sensitive)
+            found = await store.load(connection, keys, observations.c.id.in_(observation_ids))
+            is_manager = await members.manages(connection, audience)
+        return tuple(each for each in found if is_manager or each.user_id == audience.user_id)
+
+    async def everything(self, audience: Audience, *, sensitive: bool = False) -> tuple[Rows, Rows]:
+        """All that this audience may see, whether it holds or not: what this person may forget, and the rest."""
+        async with self._database.search() as connection:
+            keys = await members.shown(connection, audience, sensitive=sensitive)
+            found = await store.load(connection, keys, sa.true())
+            is_manager = await members.manages(connection, audience)
+        mine = [each for each in found if is_manager or each.user_id == audience.user_id]
+        return mine, [each for each in found if not is_manager and each.user_id != audience.user_id]
 
     async def nearness(self, audience: Audience, wanted: Vector, *, sensitive: bool = False) -> dict[int, float]:
         """How near what this audience may see is to a vector, of the nearest ones. Raises OSError."""

@@ -6,6 +6,7 @@ One rule: Chroma holds the GIL while it writes, so a write is at most 20 rows an
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
@@ -74,14 +75,29 @@ class ChromaIndex:
                     await self._run(self._shards.upsert, number, batch)
 
     async def query(self, owners: Sequence[str], vector: Vector, limit: int) -> list[VectorHit]:
+        self._check(vector)
+        return await self._best(self._shards.query, owners, vector, limit)
+
+    async def query_other(
+        self, name: str, dimension: int, owners: Sequence[str], vector: Vector, limit: int
+    ) -> list[VectorHit]:
+        _check(vector, dimension)
+        return await self._best(partial(self._shards.query_other, name, dimension), owners, vector, limit)
+
+    async def _best(
+        self,
+        query: Callable[[int, Sequence[str], Vector, int], list[VectorHit]],
+        owners: Sequence[str],
+        vector: Vector,
+        limit: int,
+    ) -> list[VectorHit]:
         if not owners:
             raise ValueError("a query names the owners it may see (P28)")
-        self._check(vector)
         hits: list[VectorHit] = []
         by_shard = sorted(set(owners), key=shard_of)
         for number, of_shard in groupby(by_shard, key=shard_of):
             if limit > 0:
-                hits += await self._run(self._shards.query, number, list(of_shard), vector, limit)
+                hits += await self._run(query, number, list(of_shard), vector, limit)
         return sorted(hits, key=lambda hit: (-hit.cosine, hit.owner, hit.id))[: max(limit, 0)]
 
     async def delete(self, owner: str, ids: Sequence[str]) -> int:
@@ -112,7 +128,6 @@ class ChromaIndex:
             await self._run(self._shards.compact)
 
     async def drop_others(self) -> None:
-        """Remove the collections of other embedders, from the disk too."""
         async with self._writing:
             if await self._run(self._shards.drop_others):
                 await self._run(self._shards.compact)
@@ -124,10 +139,7 @@ class ChromaIndex:
         await self._run(self._shards.end_rebuild, number)
 
     def _check(self, vector: Vector) -> None:
-        if vector.shape != (self._dimension,):
-            raise ValueError(f"this index holds vectors of {self._dimension} dimensions, not {vector.shape}")
-        if not np.isfinite(vector).all():
-            raise ValueError("a vector must be finite")
+        _check(vector, self._dimension)
 
     async def _run(self, job: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a job on the worker; whatever Chroma raises becomes `IndexUnavailable`."""
@@ -144,6 +156,13 @@ class ChromaIndex:
                 raise IndexUnavailable(f"{type(error).__name__}: {error}") from error
 
         return await asyncio.get_running_loop().run_in_executor(self._worker, guarded)
+
+
+def _check(vector: Vector, dimension: int) -> None:
+    if vector.shape != (dimension,):
+        raise ValueError(f"this index holds vectors of {dimension} dimensions, not {vector.shape}")
+    if not np.isfinite(vector).all():
+        raise ValueError("a vector must be finite")
 
 
 def _batches(rows: list[T]) -> Iterator[list[T]]:

@@ -12,15 +12,15 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, cast
+from typing import Any, Final, NamedTuple, cast
 from zlib import crc32
 
 import numpy as np
 import structlog
-from numpy.typing import NDArray
 
 from memory.ports import Vector, VectorHit, VectorRow
 from memory.storage.index import chroma_files as files
+from memory.storage.index.chroma_rows import Collection, is_same, key_of, row_id_of, split, vectors_of
 
 log = structlog.get_logger(__name__)
 
@@ -45,34 +45,6 @@ _REBUILT: Final = "-new"
 
 class IndexUnavailable(OSError):  # noqa: N818 - it names a state that passes: open() again, then rebuild from SQL
     """The index cannot be used: closed, damaged, deleted under us, or owned by another process."""
-
-
-class _Collection(Protocol):
-    """What is used of `chromadb.Collection`, with the types it really takes."""
-
-    @property
-    def name(self) -> str: ...
-
-    def count(self) -> int: ...
-
-    def upsert(self, ids: list[str], embeddings: NDArray[np.float32], metadatas: list[dict[str, str]]) -> None: ...
-
-    def get(
-        self, ids: list[str] | None = None, where: dict[str, Any] | None = None, *, include: list[str]
-    ) -> dict[str, Any]: ...
-
-    def query(
-        self,
-        query_embeddings: NDArray[np.float32],
-        n_results: int,
-        where: dict[str, Any] | None = None,
-        *,
-        include: list[str],
-    ) -> dict[str, Any]: ...
-
-    def delete(self, ids: list[str]) -> object: ...
-
-    def modify(self, name: str) -> None: ...
 
 
 _WIDER = 1.5
@@ -104,12 +76,12 @@ class Shards:
         self._dimension = dimension
         self._shares: dict[tuple[int, tuple[str, ...]], _Share] = {}
         self._rows_written: dict[int, int] = {}
-        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "index"
-        self._prefix = f"{slug}-{crc32(name.encode()):08x}-{dimension}-of{SHARDS}-"
+        self._prefix = _prefix(name, dimension)
         self._marker = directory / "residue"
         self._lock: int | None = None
         self._client: Any = None
-        self._shards: dict[int, _Collection] = {}
+        self._shards: dict[int, Collection] = {}
+        self._others: dict[str, Collection | None] = {}
         self._written: set[int] = set()
         self._inode = 0
 
@@ -198,7 +170,7 @@ class Shards:
             self._shards[number].modify(name=name)
 
     def _stop(self) -> None:
-        self._shards = {}
+        self._shards, self._others = {}, {}
         self._written = set()
         if self._client is not None:
             self._client.close()
@@ -212,15 +184,15 @@ class Shards:
     def _names(self) -> set[str]:
         return {collection.name for collection in self._client.list_collections()}
 
-    def _load(self, name: str) -> _Collection:
+    def _load(self, name: str) -> Collection:
         return self._warm(self._client.get_collection(name, embedding_function=None))
 
-    def _create(self, name: str) -> _Collection:
+    def _create(self, name: str) -> Collection:
         return self._warm(self._client.create_collection(name, embedding_function=None, configuration=_HNSW))
 
-    def _warm(self, collection: object) -> _Collection:
+    def _warm(self, collection: object) -> Collection:
         """Query once: it loads the graph, proves it readable, and spares the first write a stall of up to 2.6 s."""
-        warm = cast("_Collection", collection)
+        warm = cast("Collection", collection)
         probe = np.full((1, self._dimension), self._dimension**-0.5, dtype=np.float32)
         warm.query(query_embeddings=probe, n_results=1, include=["distances"])
         return warm
@@ -233,14 +205,14 @@ class Shards:
         if number not in self._shards:
             self._shards[number] = self._create(self._name(number))
         shard = self._shards[number]
-        old = _vectors(shard, [_key(row.owner, row.id) for row in rows])
-        new = [row for row in rows if not _is_same(old.get(_key(row.owner, row.id)), row.vector)]
-        if any(_key(row.owner, row.id) in old for row in new):
+        old = vectors_of(shard, [key_of(row.owner, row.id) for row in rows])
+        new = [row for row in rows if not is_same(old.get(key_of(row.owner, row.id)), row.vector)]
+        if any(key_of(row.owner, row.id) in old for row in new):
             self._mark_stale(number)
         self._rows_written[number] = self._rows_written.get(number, 0) + len(new)
         if new:
             shard.upsert(
-                ids=[_key(row.owner, row.id) for row in new],
+                ids=[key_of(row.owner, row.id) for row in new],
                 embeddings=np.stack([row.vector for row in new]),
                 metadatas=[{"owner": row.owner} for row in new],
             )
@@ -253,32 +225,49 @@ class Shards:
         if number not in self._shards:
             return []
         share = self._share(number, owners)
-        wide = max(round(limit / share.of_all * _WIDER), _WIDELY) if share.theirs else 0
+        if not share.theirs:
+            return []
+        wide = max(round(limit / share.of_all * _WIDER), _WIDELY)
         if wide < share.theirs:
             # a filter costs 3 to 5 us a row that passes it: 83 ms for 27,500 rows of 33,600, against 4 without
-            widely = self._nearest(number, vector, wide, where=None)
+            widely = self._nearest(self._shards[number], vector, wide, where=None)
             hits = [hit for hit in widely if hit.owner in owners][:limit]
             if len(hits) == limit:
                 return hits
-        return self._nearest(number, vector, limit, where={"owner": {"$in": list(owners)}})
+        return self._nearest(self._shards[number], vector, limit, where={"owner": {"$in": list(owners)}})
+
+    def query_other(
+        self, name: str, dimension: int, number: int, owners: Sequence[str], vector: Vector, limit: int
+    ) -> list[VectorHit]:
+        """As `query`, in another embedder's collection; nothing where there is none."""
+        self.require()
+        collection = f"{_prefix(name, dimension)}{number:02d}"
+        if collection not in self._others:
+            is_there = collection in self._names()
+            found = self._client.get_collection(collection, embedding_function=None) if is_there else None
+            self._others[collection] = cast("Collection | None", found)
+        other = self._others[collection]
+        return [] if other is None else self._nearest(other, vector, limit, where={"owner": {"$in": list(owners)}})
 
     def _share(self, number: int, owners: Sequence[str]) -> _Share:
-        """How much of a shard is theirs. Counted once, and again when a tenth of it was written since."""
+        """How much of a shard is theirs. Counted once, and again when a tenth of it was written since, or anything
+        where nothing was theirs.
+        """
         asked = (number, tuple(owners))
         written = self._rows_written.get(number, 0)
         known = self._shares.get(asked)
-        if known is None or written - known.written > known.total * 0.1:
+        if known is None or written - known.written > (known.total * 0.1 if known.theirs else 0):
             total = self._shards[number].count()
             theirs = self._shards[number].get(where={"owner": {"$in": list(owners)}}, include=[])["ids"]
             known = self._shares[asked] = _Share(total, written, len(theirs))
         return known
 
-    def _nearest(self, number: int, vector: Vector, limit: int, *, where: dict[str, Any] | None) -> list[VectorHit]:
-        found = self._shards[number].query(
-            query_embeddings=vector[None, :], n_results=limit, where=where, include=["distances"]
-        )
+    def _nearest(
+        self, shard: Collection, vector: Vector, limit: int, *, where: dict[str, Any] | None
+    ) -> list[VectorHit]:
+        found = shard.query(query_embeddings=vector[None, :], n_results=limit, where=where, include=["distances"])
         # the key says whose it is: metadata would have to be read from disk
-        keys = [_split(key) for key in found["ids"][0]]
+        keys = [split(key) for key in found["ids"][0]]
         return [
             VectorHit(id=row_id, owner=owner, cosine=1.0 - distance)
             for (owner, row_id), distance in zip(keys, found["distances"][0], strict=True)
@@ -290,7 +279,7 @@ class Shards:
         if number not in self._shards:
             return 0
         shard = self._shards[number]
-        there: list[str] = shard.get(ids=[_key(owner, each) for each in ids], include=[])["ids"]
+        there: list[str] = shard.get(ids=[key_of(owner, each) for each in ids], include=[])["ids"]
         if there:
             self._mark_stale(number)
             shard.delete(ids=there)
@@ -302,7 +291,7 @@ class Shards:
         if shard is None:
             return set()
         keys: list[str] = shard.get(where={"owner": owner}, include=[])["ids"]
-        return {_row_id(owner, key) for key in keys}
+        return {row_id_of(owner, key) for key in keys}
 
     def count(self) -> int:
         self.require()
@@ -341,7 +330,7 @@ class Shards:
     def copy(self, number: int, keys: list[str]) -> None:
         self.require()
         rows = self._shards[number].get(ids=keys, include=["embeddings", "metadatas"])
-        twin = cast("_Collection", self._client.get_collection(self._name(number) + _REBUILT, embedding_function=None))
+        twin = cast("Collection", self._client.get_collection(self._name(number) + _REBUILT, embedding_function=None))
         twin.upsert(ids=rows["ids"], embeddings=rows["embeddings"], metadatas=rows["metadatas"])
 
     def end_rebuild(self, number: int) -> None:
@@ -355,6 +344,7 @@ class Shards:
         """Drop the collections of other embedders; say whether there were any. `compact` takes them off the disk."""
         self.require()
         others = [name for name in self._names() if not name.startswith(self._prefix)]
+        self._others = {}
         for name in others:
             self._client.delete_collection(name)
         return bool(others)
@@ -370,6 +360,12 @@ class Shards:
             raise IndexUnavailable(f"the index was dropped, as it could not be erased in part: {error}") from error
         self._marker.unlink(missing_ok=True)
         self._start()
+
+
+def _prefix(name: str, dimension: int) -> str:
+    """What the names of an embedder's collections begin with."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "index"
+    return f"{slug}-{crc32(name.encode()):08x}-{dimension}-of{SHARDS}-"
 
 
 def _return_large_blocks() -> None:
@@ -391,27 +387,3 @@ def _is_passing(error: Exception) -> bool:
     if isinstance(error, RuntimeError):
         return "shutdown" in str(error)
     return isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno in _PASSING)
-
-
-def _split(key: str) -> tuple[str, str]:
-    """Owner and id of a key."""
-    length, _, rest = key.partition(":")
-    return rest[: int(length)], rest[int(length) + 1 :]
-
-
-def _key(owner: str, row_id: str) -> str:
-    """Join owner and id; the length in front keeps `a:b` + `c` apart from `a` + `b:c`."""
-    return f"{len(owner)}:{owner}:{row_id}"
-
-
-def _row_id(owner: str, key: str) -> str:
-    return key.removeprefix(_key(owner, ""))
-
-
-def _vectors(shard: _Collection, keys: list[str]) -> dict[str, Vector]:
-    found = shard.get(ids=keys, include=["embeddings"])
-    return dict(zip(found["ids"], found["embeddings"], strict=True))
-
-
-def _is_same(old: Vector | None, new: Vector) -> bool:
-    return old is not None and bool(np.abs(old - new).max() < 1e-6)  # noqa: PLR2004 - Chroma normalises once more

@@ -93,7 +93,10 @@ def _term(owner: str, stem: str) -> str:
 
 # --- reading ----------------------------------------------------------------------------------------
 
-_CHANGES = sa.select(evidence_changes).where(evidence_changes.c.owner == sa.bindparam("of"))
+_CHANGES = sa.select(
+    sa.func.coalesce(sa.func.sum(evidence_changes.c.words), 0),
+    sa.func.coalesce(sa.func.sum(evidence_changes.c.vectors), 0),
+).where(evidence_changes.c.owner.in_(sa.bindparam("of", expanding=True)))
 _ROWS = (
     sa.select(
         evidence.c.message_id,
@@ -104,7 +107,7 @@ _ROWS = (
         evidence.c.at,
         sa.case({name: number for number, name in enumerate(LANGUAGES)}, value=evidence.c.language, else_=0),
     )
-    .where(evidence.c.owner == sa.bindparam("of"), evidence.c.message_id > sa.bindparam("after"))
+    .where(evidence.c.owner.in_(sa.bindparam("of", expanding=True)), evidence.c.message_id > sa.bindparam("after"))
     .order_by(evidence.c.message_id)
 )
 _HITS = sa.text(f"SELECT term, group_concat(doc) FROM {TERMS} WHERE term IN :terms GROUP BY term").bindparams(
@@ -112,22 +115,23 @@ _HITS = sa.text(f"SELECT term, group_concat(doc) FROM {TERMS} WHERE term IN :ter
 )
 
 
-async def changes_of(connection: AsyncConnection, owner: str) -> Changes:
-    row = (await connection.execute(_CHANGES, {"of": owner})).first()
-    return Changes(row[1], row[2]) if row else Changes()
+async def changes_of(connection: AsyncConnection, owners: Sequence[str]) -> Changes:
+    """Of all of them together."""
+    row = (await connection.execute(_CHANGES, {"of": owners})).one()
+    return Changes(int(row[0]), int(row[1]))
 
 
-async def columns(connection: AsyncConnection, owner: str, after: int) -> NDArray[np.int64]:
-    """The owner's evidence after an id, a row each: message, session, speaker, question, words, instant, language."""
-    rows = (await connection.execute(_ROWS, {"of": owner, "after": after})).all()
+async def columns(connection: AsyncConnection, owners: Sequence[str], after: int) -> NDArray[np.int64]:
+    """The owners' evidence after an id, a row each: message, session, speaker, question, words, instant, language."""
+    rows = (await connection.execute(_ROWS, {"of": owners, "after": after})).all()
     return np.array([tuple(row) for row in rows], dtype=np.int64).reshape(len(rows), 7)
 
 
 async def hits(
-    connection: AsyncConnection, owner: str, words: Sequence[Iterable[str]]
+    connection: AsyncConnection, owners: Sequence[str], words: Sequence[Iterable[str]]
 ) -> list[list[NDArray[np.int64]]]:
     """For every word of a question the ids of the messages with one of its forms, once an occurrence, form by form."""
-    forms = [[_term(owner, form) for form in sorted(word)] for word in words]
+    forms = [[_term(owner, form) for form in sorted(word) for owner in owners] for word in words]
     terms = sorted({term for word in forms for term in word})
     if not terms:
         return []

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.ports import Embedder, EmbedderError, Vector, VectorIndex, VectorRow
 from memory.storage.database import Database
+from memory.storage.index.serving import Serving, key_of
 
 Progress = Callable[[int, int], None]
 """(done, total)"""
@@ -56,10 +57,18 @@ class Kind:
 class Vectors:
     """The one user of the vector index. A call names the kind whose rows it means."""
 
-    def __init__(self, database: Database, vectors: VectorIndex, embedder: Embedder, kinds: Sequence[Kind]) -> None:
+    def __init__(
+        self,
+        database: Database,
+        vectors: VectorIndex,
+        embedder: Embedder,
+        kinds: Sequence[Kind],
+        serving: Serving | None = None,
+    ) -> None:
         self._database = database
         self._vectors = vectors
         self._embedder = embedder
+        self._serving = serving or Serving(database, embedder)
         self._kinds = tuple(kinds)
         self._writing = asyncio.Lock()  # between a look at SQL and the write that follows from it
         self.is_open = False
@@ -68,7 +77,7 @@ class Vectors:
     @property
     def name(self) -> str:
         """Which embedder made the vectors: `indexed_as` of a row that is in step."""
-        return f"{self._embedder.name}:{self._embedder.dimension}"
+        return key_of(self._embedder)
 
     async def open(self) -> bool:
         """Open the index and compare it with SQL. False = it stays closed for now."""
@@ -83,8 +92,15 @@ class Vectors:
     async def nearest(self, kind: Kind, owners: Sequence[str], vector: Vector, limit: int) -> dict[int, float]:
         """Row -> cosine of its nearest view, among the `limit` nearest views. Raises OSError."""
         self._require()
+        serving = self._serving
+        if len(vector) != serving.dimension:
+            raise OSError("the embedder changed while it was asked")
+        keys = [kind.owner_of(owner) for owner in owners]
         try:
-            hits = await self._vectors.query([kind.owner_of(owner) for owner in owners], vector, limit)
+            if serving.is_former:
+                hits = await self._vectors.query_other(serving.name, serving.dimension, keys, vector, limit)
+            else:
+                hits = await self._vectors.query(keys, vector, limit)
         except OSError as error:
             self._lost(error)
             raise
@@ -121,6 +137,26 @@ class Vectors:
                 total += int((await connection.execute(query)).scalar_one())
         return total
 
+    async def made_by(self) -> dict[str | None, int]:
+        """How many rows that are to be found are in step with which embedder's key; None: with none yet."""
+        found: dict[str | None, int] = {}
+        async with self._database.search() as connection:
+            for kind in self._kinds:
+                indexed_as = kind.table.c.indexed_as
+                query = sa.select(indexed_as, sa.func.count()).where(kind.is_live()).group_by(indexed_as)
+                for key, count in (await connection.execute(query)).all():
+                    found[key] = found.get(key, 0) + int(count)
+        return found
+
+    async def drop_others(self) -> None:
+        """Remove the vectors of other embedders. Raises OSError."""
+        self._require()
+        try:
+            await self._vectors.drop_others()
+        except OSError as error:
+            self._lost(error)
+            raise
+
     async def drop(self, kind: Kind, owner: str, row_ids: Sequence[int]) -> int:
         """Remove vectors for good, and whatever else of this owner and kind has no row; return how many there were.
 
@@ -156,6 +192,7 @@ class Vectors:
                 if progress:
                     progress(done, total)
         await self._vectors.erase_residue()
+        await self._vectors.drop_others()
         return done
 
     async def _reconcile(self) -> None:
@@ -197,18 +234,23 @@ class Vectors:
             return await kind.with_views(connection, self._is_behind(kind), _BATCH)
 
     async def _embed(self, kind: Kind, batch: list[Indexed]) -> int:
-        vectors = [await self._embedder.embed_documents(row.views) for row in batch]
+        made = iter(await self._embedder.embed_documents([view for row in batch for view in row.views]))
+        vectors = [[next(made) for _ in row.views] for row in batch]
         self.embedder_answers = True
         async with self._writing:
             # a row may have been forgotten or rewritten while it was being embedded, or is so during the upsert
             async with self._database.search() as connection:
                 current = await _still(connection, kind, batch)
             pairs = [(row, vector) for row, vector in zip(batch, vectors, strict=True) if row in current]
-            for row, of_row in pairs:
-                owner = kind.owner_of(row.owner)
-                rows = [VectorRow(_id(row, i), owner, vector) for i, vector in enumerate(of_row)]
-                held = await self._ids_of(kind, row.owner, [row.row_id])
-                await self._delete(kind, row.owner, sorted(set(held) - {each.id for each in rows}))
+            for owner in dict.fromkeys(row.owner for row, _ in pairs):
+                of_owner = [(row, of_row) for row, of_row in pairs if row.owner == owner]
+                rows = [
+                    VectorRow(_id(row, i), kind.owner_of(owner), vector)
+                    for row, of_row in of_owner
+                    for i, vector in enumerate(of_row)
+                ]
+                held = await self._ids_of(kind, owner, [row.row_id for row, _ in of_owner])
+                await self._delete(kind, owner, sorted(set(held) - {each.id for each in rows}))
                 await self._vectors.upsert(rows)
             async with self._database.write() as connection:
                 done = [row.row_id for row in current & await _still(connection, kind, batch)]

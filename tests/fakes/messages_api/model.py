@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from tests.fakes.messages_api.cache import InputUsage, PromptCache, count
 from tests.fakes.messages_api.catalogue import Spec
+from tests.fakes.messages_api.diagnosis import Diagnosis
 from tests.fakes.messages_api.fill import Filler, gist
 from tests.fakes.messages_api.rules import Call, Reply, RuleBook
 from tests.fakes.messages_api.scene import Request, conversation, newest_user, tool_result
@@ -50,9 +51,15 @@ class Model:
     seals: Seals = field(default_factory=Seals)
     thinks: bool = True
     fills_lists: bool = False
+    diagnosis: Diagnosis = field(default_factory=Diagnosis)
 
     def answer(self, request: Request, spec: Spec) -> Json:
         """The whole message. Raises ApiError 400 if the prompt exceeds the window."""
+        message = self._message(request, spec)
+        self.diagnosis.add(request, message)
+        return message
+
+    def _message(self, request: Request, spec: Spec) -> Json:
         total = count(request)
         if total > spec.window:
             raise ApiError(400, f"prompt is too long: {total} tokens > {spec.window} maximum")

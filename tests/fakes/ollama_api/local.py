@@ -20,21 +20,23 @@ from tests.fakes.ollama_api.chat import check_chat, misplaced_results, send, sta
 from tests.fakes.ollama_api.records import OllamaError, OllamaModel, OllamaRequest
 from tests.fakes.ollama_api.server import CHAT_FIELDS, OllamaApi
 
-MODELFILE: Final[Json] = {
-    "temperature": 0,
-    "repeat_penalty": 1.05,
-    "dry_multiplier": 0.8,
-    "dry_allowed_length": 4,
-}
-"""The options that the models come with; those of a request win."""
+SAMPLING: Final[Json] = {"temperature": 0, "repeat_penalty": 1.05, "dry_multiplier": 0.8, "dry_allowed_length": 4}
 
 
 @dataclass(frozen=True)
 class Weights:
-    """A model in a GGUF file; `template` takes the place of the one in it."""
+    """A model in a GGUF file, with what stands in its Modelfile."""
 
     path: Path
     template: str | None = None
+    """Takes the place of the one in the file."""
+    stop: tuple[str, ...] = ()
+    """Texts at which it ends: a small model finds no end by itself."""
+
+    @property
+    def options(self) -> Json:
+        """Those of a request win."""
+        return {**SAMPLING, "stop": list(self.stop)} if self.stop else SAMPLING
 
 
 class LocalOllama(OllamaApi):
@@ -76,7 +78,9 @@ class LocalOllama(OllamaApi):
         if running is not None:
             await running.close()
         weights = self._weights[model.name]
-        self._running[model.name] = llama = _Llama(await asyncio.to_thread(_start, weights, context), context)
+        self._running[model.name] = llama = _Llama(
+            await asyncio.to_thread(_start, weights, context), weights.options, context
+        )
         return llama
 
 
@@ -88,7 +92,7 @@ def _start(weights: Weights, context: int) -> Any:
     params.model.path = str(weights.path)
     params.n_ctx, params.n_parallel = context, 1
     params.n_batch = params.n_ubatch = 128
-    params.cpuparams.n_threads, params.cpuparams_batch.n_threads = 1, 2
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1  # several wait for each other on a busy machine
     params.hostnames, params.port, params.cors_origins = ["127.0.0.1"], 0, ""
     params.model_alias, params.cache_ram_mib = {"local"}, 0
     params.warmup, params.verbosity = False, -1
@@ -100,8 +104,9 @@ def _start(weights: Weights, context: int) -> Any:
 class _Llama:
     """One loaded model."""
 
-    def __init__(self, server: Any, context: int) -> None:
+    def __init__(self, server: Any, options: Json, context: int) -> None:
         self.context = context
+        self._options = options
         self._server = server
         connector = aiohttp.TCPConnector(force_close=True)  # its server closes connections that wait for another call
         self._http = aiohttp.ClientSession(str(server.listening_address), connector=connector)
@@ -124,7 +129,7 @@ class _Llama:
         """The objects of the answer's stream as they are made, the last one with `done`."""
         head: Json = {"model": request.body["model"], "created_at": stamp()}
         said = _Said()
-        async with self._http.post("/v1/chat/completions", json=_completion(request)) as response:
+        async with self._http.post("/v1/chat/completions", json=_completion(request, self._options)) as response:
             if response.status != web.HTTPOk.status_code:
                 raise OllamaError(500, (await response.text())[:200])
             async for line in response.content:
@@ -192,12 +197,12 @@ def _chunk(line: bytes) -> Json | None:
     return chunk
 
 
-def _completion(request: OllamaRequest) -> Json:
-    options = dict(request.options)
+def _completion(request: OllamaRequest, defaults: Json) -> Json:
+    options = {**defaults, **request.options}
     limit = options.pop("num_predict", -1)
     options.pop("num_ctx", None)
     shape = request.body.get("format")
-    asked: Json = {**_prompt(request.seen), **_tools(request), **MODELFILE, **options, "max_tokens": limit}
+    asked: Json = {**_prompt(request.seen), **_tools(request), **options, "max_tokens": limit}
     if mapping(shape) is not None:
         asked["response_format"] = {"type": "json_schema", "json_schema": {"schema": shape}}
     elif shape == "json":

@@ -27,7 +27,12 @@ BELIEFS = [
     belief("stable", "Who paints the stable of the zebra?", "open_question"),
 ]
 CASES = [
-    case("found", "When is the zebra fed?", ["zebra feeding"], expect={"openQuestions": {"mustInclude": ["stable"]}}),
+    case(
+        "found",
+        "What about the zebra feeding and the stable?",
+        ["zebra feeding"],
+        expect={"openQuestions": {"mustInclude": ["stable"]}},
+    ),
     case("elsewhere", "Where does the piano stand?", []),
     case("there", "Where does the piano stand?", ["piano"], "domain:music"),
     case("stranger", "When is the zebra fed?", [], userId="somebody"),

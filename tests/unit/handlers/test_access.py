@@ -3,6 +3,8 @@
 from typing import Literal
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handlers.access import LOCAL, Policy, Verdict, judge
 from memory.types import Role, User
@@ -43,6 +45,21 @@ def test_the_policy_decides(
 def test_somebody_taken_off_the_owners_is_an_ordinary_person() -> None:
     former = User(3, "Bob", Role.OWNER)
     assert judge(policy(), "telegram:3", former, in_private=True) == (Verdict.ADMIT, Role.MEMBER)
+
+
+_KEYS = st.sets(st.sampled_from(("telegram:1", "telegram:9", "matrix:@ada:example.org", "matrix:1", LOCAL)), min_size=1)
+
+
+@given(theirs=_KEYS, owners=_KEYS, role=st.sampled_from(Role))
+def test_somebody_is_an_owner_under_all_identities_where_one_of_them_is_named(
+    theirs: set[str], owners: set[str], role: Role
+) -> None:
+    person = User(1, "Ada", role, identities=tuple(theirs))
+    found = {judge(Policy(frozenset(owners), "pairing"), each, person, in_private=True) for each in theirs}
+    assert len(found) == 1
+    [(verdict, given_role)] = found
+    assert verdict is Verdict.ADMIT
+    assert (given_role is Role.OWNER) == bool(theirs & {LOCAL, *owners})
 
 
 def test_p04_an_owners_number_on_another_transport_is_not_the_owner() -> None:

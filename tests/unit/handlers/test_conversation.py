@@ -126,7 +126,7 @@ async def test_p22_words_of_others_need_a_tap(database: Database, tmp_path: Path
 
 async def test_forget_without_a_match_says_so(database: Database, tmp_path: Path) -> None:
     async with house(database, tmp_path) as opened:
-        assert await opened.say("/forget cat") == ["I have nothing stored about “cat”."]
+        assert await opened.say("/forget cat") == ["Nothing I keep or have noticed matches “cat”, and nobody said it here."]
 
 
 async def test_forget_with_one_match_erases_only_on_yes(database: Database, tmp_path: Path) -> None:
@@ -146,9 +146,9 @@ async def test_forget_with_several_matches_lets_choose(database: Database, tmp_p
         for fact in ("I like green tea", "I like black tea", "I like coffee"):
             await opened.say(f"/remember {fact}")
         (asked,) = await opened.say("/forget tea")
-        assert asked == "2 things match. Which one shall I forget?"
-        assert opened.labels() == ["I like green tea", "I like black tea", "All of them", "None"]
-        await opened.press("I like green tea")
+        assert asked.startswith("2 things match. Which one shall I forget?\n\n1. I like green tea · kept")
+        assert opened.labels() == ["1. I like green tea", "2. I like black tea", "All of them", "None"]
+        await opened.press("1. I like green tea")
         assert opened.labels(opened.transport.shown[max(opened.transport.shown, key=int)]) == ["Yes, forget", "No"]
         await opened.press("Yes, forget")
         assert await rows(opened, sa.select(facts.c.text).order_by(facts.c.id)) == ["I like black tea", "I like coffee"]
@@ -260,7 +260,7 @@ async def test_language_is_chosen_and_followed(database: Database, tmp_path: Pat
     async with house(database, tmp_path) as opened:
         await opened.say("/language")
         assert await opened.press("Русский") == ["Теперь по-русски."]
-        assert "Твои чаты" in (await opened.say("/chats"))[0]
+        assert "Ваши чаты" in (await opened.say("/chats"))[0]
 
 
 @pytest.mark.parametrize("failure", [failure for failure in Failure if failure is not Failure.TOO_LONG])
@@ -346,7 +346,7 @@ async def test_p02_nobody_sees_anothers_facts_or_chats(database: Database, tmp_p
         (mine,) = await opened.say("/memory", chat="77", **{"from": "77"})
         assert "cat" in mine
         assert "diary" not in mine
-        assert "nothing stored" in (await opened.say("/forget diary", chat="77", **{"from": "77"}))[0]
+        assert "nobody said it" in (await opened.say("/forget diary", chat="77", **{"from": "77"}))[0]
 
 
 async def test_p43_an_edited_message_is_offered_to_be_answered_again(database: Database, tmp_path: Path) -> None:

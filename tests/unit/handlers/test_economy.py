@@ -67,8 +67,12 @@ async def test_a_chat_can_be_pinned_and_let_go(tmp_path: Path) -> None:
     """By buttons or by a word; it holds over restarts, and for this chat alone."""
     async with life(tmp_path, restarts=True) as lived:
         [card] = await lived.say("/model")
+        assert card == "scripted answers everything here: there is no other model to choose from."
+        async with lived.open():
+            lived.house.model.names = {Tier.SMART: "clever"}
+        [card] = await lived.say("/model")
         assert "Each message goes to the model that fits it" in card
-        await lived.press("Smart: scripted")
+        await lived.press("Smart: clever")
         await lived.say("hi")
         await lived.say("/model small")
         await lived.say(HARD)
@@ -247,6 +251,17 @@ async def test_a_persons_limit_warns_once_stops_and_holds_over_two_restarts(tmp_
         await lived.say(EASY, *[Says("U.", billed=replace(DEAR, usage=Usage(300_000, 0)))], **BEN)
         said = await lived.say(EASY, **BEN)
         assert any("Your budget for today is used up" in text for text in said)  # lifted for a day, not for ever
+
+
+async def test_an_owner_who_lifts_their_own_limit_need_not_ask_again(database: Database, tmp_path: Path) -> None:
+    """The message that was not answered is answered by the next tap."""
+    options: dict[str, Any] = OWNER | {"budget": Budget(per_user_daily_usd=0.0)}
+    async with house(database, tmp_path, **options) as opened:
+        await opened.say(EASY)
+        assert opened.labels() == ["Lift for today", "Try again"]
+        await opened.press("Lift for today")
+        assert opened.labels() == ["Try again"]
+        assert "Very well." in await opened.press("Try again")
 
 
 async def test_only_an_owner_lifts_a_limit(database: Database, tmp_path: Path) -> None:

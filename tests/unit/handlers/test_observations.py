@@ -117,7 +117,7 @@ async def test_memory_narrows_by_kind_and_scope(database: Database, tmp_path: Pa
         await opened.say("/memory")
         await opened.press("Choose")
         assert "Only you, when you ask for it" not in opened.labels()
-        assert "I noticed 0 things · Event" in (await opened.press("Event"))[0]
+        assert "Nothing noticed · Event" in (await opened.press("Event"))[0]
         await opened.press("Choose")
         assert "I noticed 1 thing" in (await opened.press("All that holds"))[0]
 
@@ -245,7 +245,7 @@ async def test_sensitive_is_shown_only_to_who_asks_with_the_grant_alone(database
         await kept(opened, "My cat is called Mia.", "r2")
         await opened.say("/memory cat")
         await opened.press("Choose")
-        assert "0 things" in (await opened.press("Only you, when you ask for it"))[0]
+        assert "Nothing noticed" in (await opened.press("Only you, when you ask for it"))[0]
         await opened.say("/memory cat")
         await opened.press("Choose")
         await opened.press("All that holds")

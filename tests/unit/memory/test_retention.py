@@ -14,6 +14,7 @@ from memory.retention import Ages, Counts, Retention, is_due
 from memory.storage.backups import take_backup
 from memory.storage.tables import inbox, messages, outbox, session_states, summaries
 from memory.types import Session
+from tests.fakes.noticing import Noticing, noticed
 from tests.unit.memory.world import World
 
 DAY_MS = 86_400_000
@@ -124,6 +125,73 @@ async def test_old_messages_go_with_everything_they_are_found_by(world: World) -
     assert b"Noted, too" not in world.bytes_on_disk()
 
 
+async def test_what_was_noticed_in_old_messages_goes_or_is_made_anew_and_no_word_of_them_is_left(world: World) -> None:
+    rules = {
+        "Bruno": noticed("my dog is called Bruno", title="The dog", narrative="The speaker's dog has the name Bruno."),
+        "Lisbon": noticed("we fly to Lisbon in May", "event", title="Trip", narrative="A flight to Lisbon in May."),
+    }
+    memory = world.reborn(model=Noticing(dict(rules)).model())
+    await memory.open()
+    ada = await world.person("Ada")
+    session = await world.talk(ada, "By the way, my dog is called Bruno.", "OK", "So we fly to Lisbon in May.", "Fine")
+    world.clock.advance(minutes=1)
+    await memory.learn()
+    world.clock.advance(days=100)
+    await world.say(session, "Again: my dog is called Bruno.", ada)
+    await world.say(session, "I know.")
+    world.clock.advance(minutes=1)
+    await memory.learn()
+    assert [row["proof_count"] for row in await world.rows("observations")] == [2, 1]
+    ages = Ages(messages=99, telemetry=None, summaries=99)
+    assert (await retention(world, ages).count()).observations == 1
+    ran = await retention(world, ages).run("UTC")
+    assert (ran.messages, ran.observations) == (4, 1)
+    await memory.learn()
+    [dog] = await world.rows("observations")
+    assert (dog["narrative"], dog["proof_count"]) == ("my dog is called Bruno", 1)  # of the words that remain
+    there = {row["id"] for row in await world.rows("messages")}
+    assert {row["message_id"] for row in await world.rows("observation_evidence")} <= there
+    assert b"Lisbon" not in world.bytes_on_disk()
+    assert len(await world.vectors.ids(f"o.{session.owner}")) == 1
+
+
+async def test_what_somebody_kept_by_hand_outlives_the_message_but_others_words_do_not(world: World) -> None:
+    ada, bob = await world.person("Ada"), await world.person("Bob")
+    ada_there, bob_there = await world.in_group(ada, bob)
+    private, group = await world.session(ada), await world.session(ada_there)
+    kept = [await world.say(private, "My locker is number 12.", ada), await world.say(private, "It is on floor two.")]
+    for message in kept:
+        await world.memory.observations.keep(ada, message)
+    own = await world.say(group, "The meeting room is Aspen.", ada_there)
+    others = await world.say(group, "My badge is lost again.", bob_there)
+    for message in (own, others):
+        await world.memory.observations.keep(ada_there, message)
+    world.clock.advance(days=100)
+    ages = Ages(messages=99, telemetry=None)
+    assert (await retention(world, ages).count()).observations == 1
+    assert (await retention(world, ages).run("UTC")).observations == 1
+    left = [row["narrative"] for row in await world.rows("observations")]
+    assert left == ["My locker is number 12.", "It is on floor two.", "The meeting room is Aspen."]
+    assert {row["message_id"] for row in await world.rows("observation_evidence")} == {None}
+    await world.memory.learn()
+    assert b"badge" not in world.bytes_on_disk()
+
+
+async def test_ids_of_events_go_by_their_age_in_steps_and_never_within_the_replay_window(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memory.retention.ROWS", 7)
+    for number in range(20):
+        await world.insert("hook_events", hook="shop", event_id=str(number), received_at=world.now)
+    world.clock.advance(days=1, seconds=1)
+    await world.insert("hook_events", hook="shop", event_id="new", received_at=world.now)
+    ages = Ages(telemetry=None, hooks=1)
+    assert (await retention(world, ages).count()).hooks == 20
+    assert (await retention(world, ages).run("UTC")).hooks == 20
+    assert [row["event_id"] for row in await world.rows("hook_events")] == ["new"]
+    assert (await retention(world, ages).run("UTC")).hooks == 0
+
+
 async def test_old_summaries_go_are_found_no_more_and_are_not_made_again(world: World) -> None:
     session = await old_session(world)
     ages = Ages(summaries=99, telemetry=None)
@@ -192,7 +260,7 @@ async def test_traffic_and_backups_go_by_their_own_ages(world: World) -> None:
 
 async def test_a_dry_run_changes_nothing(world: World) -> None:
     await old_session(world)
-    ages = Ages(1, 1, 1, 1, 1, 1, 1)
+    ages = Ages(1, 1, 1, 1, 1, 1, 1, 1)
     async with world.database.read() as connection:
         before = [(await connection.execute(sa.select(table))).all() for table in (messages, summaries)]
     counts = await retention(world, ages).count()

@@ -55,19 +55,17 @@ class World:
     def now(self) -> int:
         return to_ms(self.clock.now())
 
-    async def person(self, name: str) -> Audience:
+    async def person(self, name: str, network: str = "telegram") -> Audience:
         """Somebody in a private chat of their own."""
         async with self.database.write() as connection:
-            user = await people.admit(connection, f"telegram:{name}", name, Role.MEMBER, "en", self.now)
-            chat = await sessions.ensure_chat(connection, "telegram", name, kind="ai", title=name, now=self.now)
+            user = await people.admit(connection, f"{network}:{name}", name, Role.MEMBER, "en", self.now)
+            chat = await sessions.ensure_chat(connection, network, name, kind="ai", title=name, now=self.now)
         return Audience(user.id, chat, is_private=True)
 
-    async def in_group(self, *members: Audience, title: str = "group") -> list[Audience]:
+    async def in_group(self, *members: Audience, title: str = "group", network: str = "telegram") -> list[Audience]:
         """The same people in a group chat."""
         async with self.database.write() as connection:
-            chat = await sessions.ensure_chat(
-                connection, "telegram", f"-{title}", kind="user", title=title, now=self.now
-            )
+            chat = await sessions.ensure_chat(connection, network, f"-{title}", kind="user", title=title, now=self.now)
         return [Audience(member.user_id, chat, is_private=False) for member in members]
 
     async def session(self, audience: Audience, *, title: str = "") -> Session:

@@ -15,7 +15,6 @@ from urllib.request import Request, urlopen
 import pytest
 
 from bot.models.builtin import BuiltinModel
-from bot.models.download import ensure_builtin_model
 from memory.ports import (
     ChatMessage,
     Failure,
@@ -31,16 +30,6 @@ from memory.ports import (
 )
 
 pytestmark = pytest.mark.timeout(300)  # the first run downloads 93 MB
-
-
-@pytest.fixture(scope="session")
-def gguf() -> Path:
-    folder = os.environ.get("MERK_TEST_MODELS") or Path.home() / ".cache" / "merk-tests"
-
-    def ignore(_done: int, _total: int) -> None:
-        pass
-
-    return asyncio.run(ensure_builtin_model(Path(folder), ignore))
 
 
 @pytest.fixture

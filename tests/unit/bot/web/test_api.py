@@ -95,6 +95,18 @@ def some_event(chance: random.Random) -> telemetry.Event:
             duration_ms=chance.randint(1, 99),
             success=chance.random() < 0.8,
         )
+    if chance.random() < 0.2:
+        return telemetry.RecallQuality(
+            user_id=who,
+            questions=chance.randint(1, 9),
+            recall_at_1=0.5,
+            recall_at_3=0.5,
+            recall_at_10=round(chance.random(), 3),
+            updates=0,
+            update_precedence=None,
+            judged=0,
+            rejected_share=None,
+        )
     if chance.random() < 0.5:
         return telemetry.PtlRecovery(user_id=who, session_id=who, attempts=1, success=True)
     return telemetry.TurnFailed(user_id=who, session_id=who, failure="rate")
@@ -131,11 +143,15 @@ COLUMNS = {
     Metric.PROMPT_TOO_LONG: "count(*)",
     Metric.TOOL_CALLS: "count(*)",
     Metric.RECALL_HITS: "coalesce(sum(json_extract(data, '$.recallHits')), 0)",
+    Metric.RECALL_QUALITY: "sum(json_extract(data, '$.recallAt10') * json_extract(data, '$.questions')) / "
+    "sum(json_extract(data, '$.questions'))",
 }
+AVERAGES = (Metric.LATENCY, Metric.FIRST_TOKEN, Metric.CACHED_SHARE, Metric.RECALL_QUALITY)
 OF = {
     Metric.ERRORS: "chat.error",
     Metric.PROMPT_TOO_LONG: "chat.ptl_recovery",
     Metric.TOOL_CALLS: "chat.tool_used",
+    Metric.RECALL_QUALITY: "memory.recall_quality",
 }
 
 
@@ -185,7 +201,7 @@ async def check_series(site: Website, period: str, granularity: str, zone: str) 
             "GROUP BY 1"
         )
         rows = dict(await by_hand(site, query, name=OF.get(metric, "chat.turn_completed"), **span))
-        nothing = None if metric in (Metric.LATENCY, Metric.FIRST_TOKEN, Metric.CACHED_SHARE) else 0
+        nothing = None if metric in AVERAGES else 0
         expected = [rows.get(number, nothing) for number in range(len(limits))]
         assert [point["value"] for point in told["points"]] == pytest.approx(expected)
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from pydantic import SecretStr, ValidationError
 
 from bot import hook_settings
-from bot.config import Web
+from bot.config import RetentionSection, Web
 from bot.hook_settings import Hook, MissingPath, Template
 from bot.web.guard import Limits
 from bot.web.hooks import BODY_BYTES, SIGNATURE, WINDOW_SECONDS
@@ -190,6 +190,12 @@ async def test_a_replay_is_401_after_five_minutes(sender: Sender) -> None:
     assert await replay() == 401
     assert (await sender.send(ORDER, at=sender.now + WINDOW_SECONDS + 1)).status_code == 401  # nor from the future
     assert (await sender.send(ORDER, at=10**30)).status_code == 401
+
+
+def test_no_signed_request_outlives_the_id_by_which_it_is_known() -> None:
+    with pytest.raises(ValidationError):
+        RetentionSection(hooks_days=0)
+    assert 2 * WINDOW_SECONDS < 24 * 3600  # the least that can be set
 
 
 async def test_more_than_64_kib_is_413(sender: Sender) -> None:

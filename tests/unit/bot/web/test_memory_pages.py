@@ -7,6 +7,8 @@ import httpx
 import pytest
 import sqlalchemy as sa
 
+from memory import telemetry
+from memory.instants import to_ms
 from memory.storage.database import Database
 from memory.storage.tables import messages
 from tests.fakes.house import house
@@ -130,3 +132,35 @@ async def test_a_change_without_the_forms_key_is_refused(database: Database, tmp
             assert (await site.client.post(path, data=given)).status_code == 403
         page = await look(site, "/memory")
     assert "I like tea" in page
+
+
+async def test_how_well_recall_did_is_shown_night_by_night_and_only_ones_own(
+    database: Database, tmp_path: Path
+) -> None:
+    async with house(database, tmp_path, **OWNER) as opened, website(opened) as site:
+        await opened.say("hello")
+        await site.log_in()
+        assert "Found among the first ten" not in await look(site, "/memory/noticed")
+        async with database.write() as connection:
+            await telemetry.record(connection, measured(2, 0.25), to_ms(opened.clock.now()))
+        assert "Found among the first ten" not in await look(site, "/memory/noticed")
+        async with database.write() as connection:
+            await telemetry.record(connection, measured(1, 0.75), to_ms(opened.clock.now()))
+        page = await look(site, "/memory/noticed")
+    assert "Found among the first ten" in page
+    assert 'data-value="0.75"' in page
+    assert "0.25" not in page
+
+
+def measured(user_id: int, recall: float) -> telemetry.RecallQuality:
+    return telemetry.RecallQuality(
+        user_id=user_id,
+        questions=4,
+        recall_at_1=recall,
+        recall_at_3=recall,
+        recall_at_10=recall,
+        updates=0,
+        update_precedence=None,
+        judged=0,
+        rejected_share=None,
+    )

@@ -352,6 +352,7 @@ def test_figures_are_written_as_the_reader_does() -> None:
     assert (english.money(0.0123), english.money(1.239), german.money(1.5)) == ("$0.0123", "$1.24", "1,50\xa0$")
     assert (english.duration(340), english.duration(1234), english.duration(90_000)) == ("340 ms", "1.2 sec", "1.5 min")
     assert (english.share(0.1234), english.count(None), german.count(1234.5)) == ("12.3%", "–", "1.234,5")
+    assert german.share(0.787) == "78,7\xa0%"
     assert (english.brief(9_999_999), english.brief(12_340_000)) == ("9,999,999", "12.3M")
     assert english.ago(0.2) == "just now"
     assert [pages(total) for total in (0, 1, 20, 21)] == [1, 1, 1, 2]
@@ -366,3 +367,14 @@ async def test_the_status_page_names_what_went_wrong(database: Database, tmp_pat
         page = await look(site, "/status")
     assert "<code>retention</code>" in page
     assert "Background work failed" in page
+
+
+async def test_the_status_page_tells_details_in_the_readers_language(database: Database, tmp_path: Path) -> None:
+    async with house(database, tmp_path, **OWNER) as opened, website(opened) as site:
+        await opened.say("/language")
+        await opened.press("Deutsch")
+        await site.log_in()
+        page = await look(site, "/status")
+    assert "antwortet" in page
+    assert re.search(r"\d+(,\d)? GB frei", page)
+    assert 'lang="en">words:64' in page  # what has no words of its own is as the program says it

@@ -35,7 +35,7 @@ def test_p54_a_chat_that_goes_on_begins_as_it_did() -> None:
         ({"persona": "A pirate."}, "persona_changed"),
         ({"instructions": "Be brief."}, "instructions_changed"),
         ({"recall": Recall(facts=(fact("My dog is called Rex."),))}, "facts_changed"),
-        ({"compacted": Compacted("So far.", {}, "m")}, "compacted"),
+        ({"compacted": Compacted("So far.", {"type": "compaction"}, "m")}, "compacted"),
         ({"history": HISTORY[2:]}, "history_cut"),
         ({"history": [*HISTORY[:2], said(3, "user", "C"), HISTORY[3]]}, "history_changed"),
         ({"history": HISTORY[:2]}, "history_changed"),

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from memory.language.words import content_words
 from memory.recall.evidence import Evidence
 from memory.recall.finder import Finder, Ranked, asks
+from memory.recall.shelf import Shelf
 from memory.scope import Audience
 from memory.storage import log
 from tests.unit.memory.world import World
@@ -37,7 +38,11 @@ async def _ranked(world: World, audience: Audience, text: str) -> Ranked:
 
 async def _best(world: World, audience: Audience, text: str) -> int:
     ranked = await _ranked(world, audience, text)
-    return int(ranked.shelf.ids[ranked.order()[0]])
+    return int(ranked.shelf.ids[ranked.best(1)[0]])
+
+
+def vectors(shelf: Shelf) -> int:
+    return sum(len(volume) for volume in shelf.volumes)
 
 
 async def _terms(world: World) -> set[str]:
@@ -53,7 +58,7 @@ async def test_a_message_is_found_by_its_words_and_by_what_stands_around_it(worl
     answer = (await world.messages(session))[-1].id
     await world.talk(ada, "We fly to Lisbon in May.", "Nice.")
     ranked = await _ranked(world, ada, "What about the fence?")
-    order = [int(each) for each in ranked.shelf.ids[ranked.order()]]
+    order = [int(each) for each in ranked.shelf.ids[ranked.best(len(ranked.shelf))]]
     assert order[0] == (await world.messages(session))[0].id
     assert order.index(answer) < 3
 
@@ -112,7 +117,7 @@ async def test_what_is_held_in_memory_follows_the_log(world: World) -> None:
     await world.talk(ada, "The gate needs paint.", "Sure thing, the gate.")
     await evidence.catch_up()
     _, found = await finder.words(ada.visible, "gate", TODAY)
-    assert (len(found.shelf), len(found.shelf.codes)) == (4, 4)
+    assert (len(found.shelf), vectors(found.shelf)) == (4, 4)
     await world.memory.forget_session(ada, first.id)
     _, found = await finder.words(ada.visible, "fence", TODAY)
     assert len(found.shelf) == 2
@@ -124,7 +129,7 @@ async def test_a_long_message_has_several_vectors(world: World) -> None:
     text = " ".join(f"Sentence number {number} is about the garden and its many beds." for number in range(30))
     await world.talk(ada, text, "OK")
     ranked = await _ranked(world, ada, "garden beds")
-    assert 1 < len(ranked.shelf.codes) <= 7
+    assert 1 < vectors(ranked.shelf) <= 7
 
 
 async def test_what_was_replaced_stands_below_what_replaced_it(world: World) -> None:
@@ -139,7 +144,7 @@ async def test_what_was_replaced_stands_below_what_replaced_it(world: World) -> 
     old, new = found.shelf.ids[found.shelf.is_person]
     for outdated, best in ((int(old), int(new)), (int(new), int(old))):
         ranked = await finder.rank(question, found, vector, asker=ada.user_id, replaced={outdated})
-        assert ranked.shelf.ids[ranked.order()[0]] == best
+        assert ranked.shelf.ids[ranked.best(1)[0]] == best
 
 
 async def test_everything_can_be_made_anew(world: World) -> None:

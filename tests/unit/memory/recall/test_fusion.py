@@ -1,11 +1,16 @@
 """Fusion: one score of several, pure arithmetic."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.config import MemorySection
 from memory.recall.fusion import WEIGHTS, WORDS, Method, fuse, to_unit
+from memory.types import MemorySettings
+from tests.unit.memory.world import World
 
 METHODS: tuple[Method, ...] = ("linear", "rrf", "weighted_rrf", "minmax")
 columns = st.lists(st.floats(0, 1, width=32), min_size=1, max_size=20)
@@ -58,3 +63,38 @@ def test_a_unit_view_lies_between_0_and_1(scores: list[float]) -> None:
 
 def test_the_views_that_need_words_have_weights() -> None:
     assert set(WORDS) <= WEIGHTS.keys()
+
+
+def test_what_counts_against_a_candidate_does_so_in_every_fusion() -> None:
+    """A message that was replaced stands below an equal one, whatever the method."""
+    for method in METHODS:
+        found = fuse(_views(said=[1.0, 1.0], replaced=[1.0, 0.0]), method=method)
+        assert found[1] > found[0], method
+
+
+def test_candidates_that_are_alike_share_a_rank() -> None:
+    for method in METHODS:
+        found = fuse(_views(said=[0.5, 0.5, 0.5], meaning=[0.1, 0.1, 0.1]), method=method)
+        assert found[0] == found[1] == found[2], method
+
+
+def test_the_setting_names_every_fusion_and_its_default_is_the_measured_one() -> None:
+    field = MemorySection.model_fields["fusion"]
+    assert get_args(field.annotation) == get_args(Method) == METHODS
+    assert field.default == MemorySettings().fusion == "linear"
+
+
+async def test_the_setting_decides_how_messages_are_ranked(world: World) -> None:
+    """Words that stand in one message only are worth the same to ranks, however many they are."""
+    ada = await world.person("ada")
+    await world.talk(ada, "The fence needs blue paint from the shop in town.", "OK")
+    await world.talk(ada, "I saw a fence.", "OK")
+    traces: dict[str, float] = {}
+    for method in METHODS:
+        memory = world.reborn(settings=MemorySettings(learn_after=0.01, fusion=method))
+        await memory.open()
+        await memory.learn()
+        trace = (await memory.recall(ada, 0, "Which paint for the fence?")).trace
+        traces[method] = trace["candidates"][0]["score"]
+        assert trace["candidates"][0]["message"] == 1
+    assert len(set(traces.values())) == len(METHODS)

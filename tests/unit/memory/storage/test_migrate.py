@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.script import ScriptDirectory
 
 from memory.storage import migrate as migration
@@ -123,6 +124,26 @@ async def test_copies_go_after_a_week(fresh: Database, path: Path, clock: Frozen
     clock.advance(days=1)
     assert await migrate(fresh, path, clock) is None
     assert [each.name for each in (path.parent / "backups").iterdir()] == ["mine.db"]
+
+
+async def test_who_was_there_before_identities_could_be_linked_was_let_in_by_themselves(
+    fresh: Database, path: Path, clock: FrozenClock
+) -> None:
+    """And the number of somebody who is gone is given to nobody."""
+    engine = sa.create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        config = alembic_config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0006")
+    engine.dispose()
+    _set(path, "INSERT INTO users (id, name, role, created_at) VALUES (7, 'Ada', 'guest', 1)")
+    _set(path, "INSERT INTO identities (key, user_id, created_at) VALUES ('telegram:7', 7, 1)")
+    await migrate(fresh, path, clock)
+    assert _value(path, "SELECT own_role FROM identities WHERE user_id = 7") == "guest"
+    assert _value(path, "SELECT name FROM users") == "Ada"
+    _set(path, "DELETE FROM users")
+    _set(path, "INSERT INTO users (name, role, created_at) VALUES ('Ben', 'guest', 1)")
+    assert _value(path, "SELECT id FROM users") == 8
 
 
 async def _older(database: Database, path: Path, clock: FrozenClock) -> None:

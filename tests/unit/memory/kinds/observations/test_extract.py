@@ -82,6 +82,12 @@ async def test_w5_what_was_written_in_another_language_gives_way_to_the_words_sa
     assert draft.content.language == "ru"
 
 
+async def test_what_could_be_either_language_is_taken_for_the_one_that_was_spoken() -> None:
+    item = noticed("ich wohne in Leipzig", title="Wohnort", narrative="Ada wohnt in Leipzig.")
+    [draft] = (await _extracted(item, "Übrigens, ich wohne in Leipzig.")).drafts
+    assert draft.content.narrative == "Ada wohnt in Leipzig."  # "in" is a word of both
+
+
 async def test_a_slot_needs_a_value_that_was_said() -> None:
     text = "I live in Berlin now, near the river"
     item = noticed("I live in Berlin now", subject="speaker", attribute="home")

@@ -363,7 +363,7 @@ async def test_acknowledged_rows_survive_a_kill(directory: Path) -> None:
     program = f"""
 import asyncio, os, signal
 from pathlib import Path
-from tests.unit.memory.storage.test_chroma import ANNA, make, rows
+from tests.unit.memory.storage.index.test_chroma import ANNA, make, rows
 async def main():
     index = make(Path({str(directory)!r}))
     await index.open()

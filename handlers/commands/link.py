@@ -1,0 +1,54 @@
+"""/link: a code in one private chat, brought to another, makes two identities one person once both have said yes.
+
+Rule: a stranger who brings a code is not let in by it; they become the person who gave it, or stay a stranger.
+"""
+
+from handlers.identities import asking, called, refusal
+from handlers.locales import Phrases
+from handlers.types import Button, Card, Command, Door, Incoming, Notice, Reply, Request, UserError
+from memory.linking import Linking, LinkRefused
+
+_YES = frozenset(("yes", "ja", "да"))
+
+
+def command(linking: Linking) -> Command:
+    async def handle(request: Request) -> Reply:
+        say, sender = request.say, request.incoming.sender
+        if not request.audience.is_private:
+            raise UserError(say("link-private"))
+        words = request.args.split()
+        place = request.incoming.place
+        try:
+            if not words:
+                where = {"transport": place.transport, "chat": place.chat, "thread": place.thread}
+                code = await linking.offer(request.user.id, sender.identity, where)
+                yield Notice(say("link-code", code=code))
+                return
+            brought = await linking.look_at(words[0], sender.identity)
+        except LinkRefused as refused:
+            raise UserError(refusal(say, refused)) from refused
+        yes = Button(say("link-yes"), "bring_code", {"code": brought.code.code})
+        who = called(brought.giver.name, brought.code.identity)
+        yield Card(say("link-ask", who=who), ((yes, Button(say("no"), "leave")),))
+
+    return Command("link", handle)
+
+
+def at_the_door(linking: Linking) -> Door:
+    """A stranger has no buttons: they say yes by sending the code once more, with the word."""
+
+    async def handle(incoming: Incoming, args: str, say: Phrases) -> Reply:
+        code, *words = args.split()
+        try:
+            if not words or words[0].casefold() not in _YES:
+                brought = await linking.look_at(code, incoming.sender.identity)
+                who = called(brought.giver.name, brought.code.identity)
+                yield Notice(say("link-stranger", who=who, code=brought.code.code))
+                return
+            brought = await linking.take(code, incoming.sender.identity)
+        except LinkRefused as refused:
+            raise UserError(refusal(say, refused)) from refused
+        yield Notice(say("link-asked", who=called(brought.giver.name, brought.code.identity)))
+        yield asking(brought, incoming.sender, incoming.place)
+
+    return handle
