@@ -8,9 +8,11 @@ import asyncio
 import tempfile
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +36,10 @@ from memory.scope import Audience
 from memory.storage.database import Database
 from memory.storage.migrate import migrate
 from memory.storage.tables import chats, messages, sessions, users
-from memory.types import Bearing
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", ADVERSARIAL: "adversarial"}
 BUDGET_WORDS = 290
+_CORES = 2
 _OF_KEYS = ("keys", "keyed")
 _FITTED = tuple(name for name in FITTED if name not in _OF_KEYS)
 
@@ -61,8 +63,10 @@ class Outcome:
 
     conversation: int
     asked: Asked
+    question: Question
+    held: Found
+    vector: Floats
     ranked: Ranked
-    plain: Floats
     turns: list[str]
     """The turn at each place on the shelf."""
     words: list[int]
@@ -83,7 +87,7 @@ async def measure(data: Path, probe_file: Path | None = None) -> dict[str, objec
         outcomes = await answered(Finder(evidence), embedder, told, places)
         told_of = [(place.owner, each, place.message_of) for place, each in zip(places, told, strict=True)]
         async with recall_noted.reading(database, embedder, folder / "chroma", told_of) as observations:
-            noted = await answered(Finder(evidence), embedder, told, places, observations)
+            noted = await _with_observations(Finder(evidence), outcomes, observations, embedder.floor)
     held_out = _held_out(outcomes)
     noted_held_out = _held_out(noted, FITTED)
     result: dict[str, object] = {
@@ -102,7 +106,7 @@ async def measure(data: Path, probe_file: Path | None = None) -> dict[str, objec
             "as_shipped": _system(noted, [each.ranked.scores for each in noted]),
             "fit": {"all": fit(_samples(noted), FITTED), "held_out": noted_held_out.weights},
         },
-        "bm25": _system(outcomes, [each.plain for each in outcomes]),
+        "bm25": _system(outcomes, [plain(each.question, each.held) for each in outcomes]),
         "words": _system(outcomes, [_only(each, "said", "around", "session") for each in outcomes]),
         "meaning": _system(outcomes, [_only(each, "meaning") for each in outcomes]),
         "rrf": _system(outcomes, [_by(each, "rrf") for each in outcomes]),
@@ -167,30 +171,40 @@ async def answered(
     embedder: Embedder,
     told: Sequence[Conversation],
     places: Sequence[Place],
-    observations: Reading | None = None,
 ) -> list[Outcome]:
-    """Every question as Merk answers it, with observations as further keys where there are some."""
+    """Every question as Merk answers it."""
     found: list[Outcome] = []
     for number, (conversation, place) in enumerate(zip(told, places, strict=True)):
         today = conversation.turns[-1].at.date()
-        here = Audience(0, number + 1, is_private=False)
         for asked in conversation.questions:
             began = time.perf_counter()
             (question, held), vector = await asyncio.gather(
                 finder.words([place.owner], asked.text, today), embedder.embed_query(asked.text)
             )
-            bearing = Bearing()
-            if observations is not None:
-                bearing = await observations.recall(here, asked.text, session_id=0, vector=vector, floor=embedder.floor)
-            ranked = await finder.rank(question, held, vector, asker=0, leads=bearing.leads, floor=embedder.floor)
+            ranked = await finder.rank(question, held, vector, asker=0)
             took = (time.perf_counter() - began) * 1000
             ids = ranked.shelf.ids.tolist()
             turns = [place.turn_of[each] for each in ids]
-            outcome = Outcome(
-                number, asked, ranked, plain(question, held), turns, [place.words_of[each] for each in ids], took
-            )
+            words = [place.words_of[each] for each in ids]
+            outcome = Outcome(number, asked, question, held, vector, ranked, turns, words, took)
             outcome.gold = [at for at, turn in enumerate(turns) if turn in asked.gold]
             found.append(outcome)
+    return found
+
+
+async def _with_observations(
+    finder: Finder, outcomes: Sequence[Outcome], observations: Reading, floor: float
+) -> list[Outcome]:
+    """The same questions with observations as further keys; looking them up is added to the time."""
+    found: list[Outcome] = []
+    for each in outcomes:
+        here = Audience(0, each.conversation + 1, is_private=False)
+        began = time.perf_counter()
+        sought = await observations.seek(here, each.asked.text, session_id=0, vector=each.vector)
+        took = (time.perf_counter() - began) * 1000
+        leads = sought.leads if sought else ()
+        ranked = await finder.rank(each.question, each.held, each.vector, asker=0, leads=leads, floor=floor)
+        found.append(replace(each, ranked=ranked, ms=each.ms + took))
     return found
 
 
@@ -237,7 +251,9 @@ def _held_out(outcomes: Sequence[Outcome], names: Sequence[str] = _FITTED) -> _H
     numbers = sorted({each.conversation for each in outcomes})
     if len(numbers) < 2:
         return _HeldOut([each.ranked.scores for each in outcomes], [])
-    weights = {number: dict(WEIGHTS) | fit(_samples(outcomes, number), names) for number in numbers}
+    with ThreadPoolExecutor(_CORES) as pool:
+        fitted = pool.map(fit, [_samples(outcomes, number) for number in numbers], repeat(names))
+        weights = {number: dict(WEIGHTS) | found for number, found in zip(numbers, fitted, strict=True)}
     return _HeldOut(
         [fuse(each.ranked.views, weights=weights[each.conversation]) for each in outcomes], list(weights.values())
     )

@@ -19,7 +19,8 @@ def network(identity: str) -> str:
 
 def called(name: str, identity: str) -> str:
     """Name, network and the id there: a name alone anybody may give themselves."""
-    return f"{shorten(clean(name), _LONGEST_NAME)} ({network(identity)}: {identity.partition(':')[2]})"
+    one_line = " ".join(clean(name).split())  # or it could go on as if the rest were ours to say
+    return f"{shorten(one_line, _LONGEST_NAME)} ({network(identity)}: {clean(identity.partition(':')[2])})"
 
 
 def refusal(say: Phrases, refused: LinkRefused) -> str:

@@ -15,12 +15,16 @@ from memory.forgetting import Forgetting
 from memory.instants import to_ms
 from memory.moving import Belongings
 from memory.ports import Clock
+from memory.scope import own_key
 from memory.storage import erasure, link_codes, people
 from memory.storage.database import Database
 from memory.storage.link_codes import LinkCode
 from memory.storage.people import network_of
-from memory.storage.tables import identities, pairing_codes, users
+from memory.storage.tables import grants, identities, login_links, pairing_codes, reminders, users, web_sessions
 from memory.types import Role, User
+
+_RANKS = tuple(Role)
+"""The most powerful first."""
 
 Reason = Literal["often", "unknown", "expired", "used", "own", "network", "busy", "gone", "last"]
 
@@ -89,6 +93,7 @@ class Linking:
                 raise LinkRefused("unknown")
             now = self._now()
             await connection.execute(pairing_codes.delete().where(pairing_codes.c.identity == identity))
+            await _note_own_role(connection, brought.giver)
             if other is None:
                 values = {"key": identity, "user_id": giver_id, "own_role": None, "created_at": now}
                 await connection.execute(identities.insert().values(values))
@@ -96,7 +101,6 @@ class Linking:
             if await erasure.has_unfinished(connection, other.identities):
                 raise LinkRefused("busy")
             await _note_own_role(connection, other)
-            await _note_own_role(connection, brought.giver)
             await _take_over(connection, brought.giver, other)
             stale = await moving.merge(connection, giver_id, other.id, now)
             await self._forgetting.outdate(connection, sorted(stale))
@@ -119,13 +123,16 @@ class Linking:
             user, own_role = await self._own(connection, user_id, identity)
             if await erasure.has_unfinished(connection, (identity,)):
                 raise LinkRefused("busy")
-            mine = identities.c.key == identity
+            mine, now, network = identities.c.key == identity, self._now(), network_of(identity)
+            await _close_doors(connection, user_id, now)
             if own_role is None:
                 await connection.execute(identities.delete().where(mine))
+                await _bring_home(connection, user_id, network)
+                await _keep_own_rights(connection, user)
                 return False
-            now, network = self._now(), network_of(identity)
             new = await people.begin_anew(connection, user, own_role, now)
             await connection.execute(identities.update().where(mine).values(user_id=new))
+            await _keep_own_rights(connection, user)
             going = await moving.belongings(connection, user_id, network)
             stale = await moving.split(connection, user_id, new, network, going, now)
             await self._forgetting.outdate(connection, sorted(stale))
@@ -177,3 +184,28 @@ async def _take_over(connection: AsyncConnection, giver: User, other: User) -> N
     role = Role.OWNER if other.role is Role.OWNER else giver.role
     values = {"role": role, "timezone": giver.timezone or other.timezone}
     await connection.execute(users.update().where(users.c.id == giver.id).values(values))
+
+
+async def _close_doors(connection: AsyncConnection, user_id: int, now: int) -> None:
+    """What was asked for from the identity that goes opens nothing of whoever stays: they ask anew."""
+    await link_codes.withdraw_all(connection, user_id, now)
+    for table in (login_links, web_sessions):
+        await connection.execute(table.delete().where(table.c.user_id == user_id))
+
+
+async def _bring_home(connection: AsyncConnection, user_id: int, network: str) -> None:
+    """Reminders that rang in a private chat which is somebody else's to read by now ring in the one used last."""
+    found = await people.private_place(connection, user_id)
+    rings = reminders.c.owner == own_key(user_id), moving.rings_on(network)
+    if found is not None:
+        place = {"transport": found[0], "chat": found[1], "thread": ""}
+        await connection.execute(reminders.update().where(*rings).values(place=place))
+
+
+async def _keep_own_rights(connection: AsyncConnection, user: User) -> None:
+    """Whoever stays may do no more than one of their identities by itself: what came with the other goes with it."""
+    query = sa.select(identities.c.own_role).where(identities.c.user_id == user.id, identities.c.own_role.is_not(None))
+    own = min(map(Role, (await connection.execute(query)).scalars()), key=_RANKS.index)
+    if _RANKS.index(user.role) < _RANKS.index(own):
+        await connection.execute(users.update().where(users.c.id == user.id).values(role=own))
+        await connection.execute(grants.delete().where(grants.c.user_id == user.id))

@@ -77,13 +77,13 @@ class Memory:
         self._embedder = embedder
         self._settings = settings
         self._serving = serving = Serving(database, embedder, former)
-        self.facts = Facts(database, clock, embedder, settings)
+        self.facts = Facts(database, clock, serving, settings)
         noticed = observation_indexing.kind(clock)
         self._vectors = Vectors(database, vectors, embedder, (SUMMARIES, noticed), serving)
         summary_vectors, noticed_vectors = SummaryIndex(self._vectors), OfKind(self._vectors, noticed)
         self.observations = Observations(database, clock, serving, noticed_vectors, settings)
         neighbours = Neighbours(database, noticed_vectors, serving, model)
-        self.forgettable = Forgettable(database, self.facts, self.observations, embedder)
+        self.forgettable = Forgettable(database, self.facts, self.observations, serving)
         self._observing = Observing(database, clock, model, neighbours, settings)
         self._consolidation = Consolidation(database, clock, neighbours)
         self._summaries = Summaries(database, clock, embedder, model)

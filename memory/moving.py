@@ -80,6 +80,7 @@ async def merge(connection: AsyncConnection, staying: int, leaving: int, now: in
     await _give_facts(connection, sa.or_(facts.c.owner.in_(mine), facts.c.user_id == leaving), leaving, staying)
     of_them = sa.or_(observations.c.owner.in_(mine), observations.c.user_id == leaving)
     stale = await _give_observations(connection, of_them, leaving, staying, now)
+    await _learn_again(connection, sa.select(messages.c.session_id).where(messages.c.user_id == leaving))
     await _give_instructions(connection, leaving, staying, now)
     for old, new in names.items():
         await _give_sessions(connection, sessions.c.owner == old, new)
@@ -155,7 +156,7 @@ async def belongings(connection: AsyncConnection, user_id: int, transport: str) 
     sources: dict[int, set[int]] = {}
     for observation_id, message_id in (await connection.execute(rests)).all():
         sources.setdefault(observation_id, set()).add(message_id)
-    rings = sa.select(reminders.c.id).where(reminders.c.user_id == user_id, _rings_on(transport))
+    rings = sa.select(reminders.c.id).where(reminders.c.user_id == user_id, rings_on(transport))
     return Belongings(
         sessions=tuple(session_ids),
         # one that rests on no message was told with a command
@@ -182,6 +183,8 @@ async def split(
     which = sa.or_(observations.c.id.in_(going.observations), noticed)
     stale = await _give_observations(connection, which, user_id, new, now)
     await _rename_waits(connection, here, user_id, new)
+    spoken = messages.c.user_id == user_id, messages.c.session_id.in_(in_them)
+    await _learn_again(connection, sa.select(messages.c.session_id).where(*spoken))
     for table in (session_states, messages, confirmations, spend):
         mine = table.c.user_id == user_id, table.c.session_id.in_(in_them)
         await connection.execute(table.update().where(*mine).values(user_id=new))
@@ -239,10 +242,14 @@ async def _give_sessions(connection: AsyncConnection, which: sa.ColumnElement[bo
         await connection.execute(words, {"id": session_id, "new": owner})
     of_them = summaries.update().where(summaries.c.session_id.in_(ids))
     await connection.execute(of_them.values(owner=owner, indexed_as=None))
-    await connection.execute(
-        learning.update().where(learning.c.session_id.in_(ids)).values(lease_until=0, claim=None, retry_at=0)
-    )
+    await _learn_again(connection, ids)
     await connection.execute(sessions.update().where(which).values(owner=owner))
+
+
+async def _learn_again(connection: AsyncConnection, of: sa.Select[tuple[int]]) -> None:
+    """Whoever is learning from these sessions has read them under a name that holds no more, and may not write."""
+    in_them = learning.update().where(learning.c.session_id.in_(of))
+    await connection.execute(in_them.values(lease_until=0, claim=None, retry_at=0))
 
 
 async def _give_facts(connection: AsyncConnection, which: sa.ColumnElement[bool], old: int, new: int) -> None:
@@ -349,7 +356,8 @@ def _chats_on(transport: str) -> sa.Select[Any]:
     return sa.select(chats.c.id).where(chats.c.transport == transport)
 
 
-def _rings_on(transport: str) -> sa.ColumnElement[bool]:
+def rings_on(transport: str) -> sa.ColumnElement[bool]:
+    """The reminders that ring on a network."""
     return reminders.c.place["transport"].as_string() == transport
 
 

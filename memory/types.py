@@ -235,14 +235,6 @@ class Lead:
     """Of the question's words, what share is in it, times its BM25 beside the best one's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bearing:
-    """What of the observations bears on a question: what is shown, and the ways to messages, best first."""
-
-    noticed: tuple[Noticed, ...] = ()
-    leads: tuple[Lead, ...] = ()
-
-
 class ObservationRefused(Exception):  # noqa: N818 - it is an answer to a person, not a fault
     """An observation was not kept or changed. `reason`: "empty" (nothing to keep), "gone" (no such one here),
     "others" (it rests on what others said), "members" (not in that team or group), "grant" (one is needed).
@@ -339,7 +331,6 @@ class Health:
 
 __all__ = [
     "Audience",
-    "Bearing",
     "Cited",
     "Fact",
     "FactRefused",

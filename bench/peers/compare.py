@@ -36,7 +36,7 @@ async def measure(data: Path) -> dict[str, object]:
         await environment.run_worker(python, job, result, Path(folder))
         theirs: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
     refused = theirs.pop("connections refused")
-    figures = {name: _figures(of, asked) for name, of in (systems | theirs).items()}
+    measured = {name: figures(of, asked) for name, of in (systems | theirs).items()}
     return {
         "benchmark": "peers",
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -44,8 +44,8 @@ async def measure(data: Path) -> dict[str, object]:
         "questions": sum(each.category != ADVERSARIAL for _, each in asked),
         "messages": sum(len(each.turns) for each in told),
         "connections_refused": refused,
-        **figures,
-        "merk_over": _ratios(figures),
+        **measured,
+        "merk_over": ratios(measured),
     }
 
 
@@ -99,7 +99,8 @@ def _ranking(outcome: recall.Outcome, scores: Floats) -> list[str]:
     return [outcome.turns[at] for at in order.tolist()]
 
 
-def _figures(system: Mapping[str, Any], asked: Sequence[tuple[int, Asked]]) -> dict[str, Any]:
+def figures(system: Mapping[str, Any], asked: Sequence[tuple[int, Asked]]) -> dict[str, Any]:
+    """Recall over categories 1 to 4, and the times of all questions."""
     rows = [
         {f"recall@{k}": len(each.gold & set(ranking[:k])) / len(each.gold) for k in _KS}
         for ranking, (_, each) in zip(system["rankings"], asked, strict=True)
@@ -117,15 +118,15 @@ def _figures(system: Mapping[str, Any], asked: Sequence[tuple[int, Asked]]) -> d
     return found | {name: system[name] for name in ("version",) if name in system}
 
 
-def _ratios(figures: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+def ratios(measured: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """Merk's recall@10 over each one's, and how many times as long each one takes."""
-    ours = figures["merk"]
+    ours = measured["merk"]
     return {
         name: {
             "recall@10": round(ours["turn"]["recall@10"] / max(of["turn"]["recall@10"], 1e-9), 3),
             "speed": round(of["latency_ms"]["p50"] / ours["latency_ms"]["p50"], 2),
         }
-        for name, of in figures.items()
+        for name, of in measured.items()
         if name != "merk"
     }
 

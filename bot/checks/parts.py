@@ -52,7 +52,7 @@ async def model(settings: Settings, owner: Owner | None) -> str:
 async def _claude(settings: Settings, secret: str) -> str:
     section = settings.model.anthropic
     url = section.base_url or ANTHROPIC
-    for key, name in {"default": section.default, "small": section.small}.items():
+    for key, name in {"default": section.default, "smart": section.smart, "small": section.small}.items():
         try:
             found = await find_claude(url, secret, name)
         except ServerError as error:
@@ -65,10 +65,12 @@ async def _claude(settings: Settings, secret: str) -> str:
 
 
 async def _ollama(settings: Settings, chosen: Chosen) -> str:
-    said = chosen.said.removeprefix("Model: ")
+    said, section = chosen.said.removeprefix("Model: "), settings.model.ollama
     try:
-        for tier in (Tier.DEFAULT, Tier.SMALL):
-            await chosen.model.traits(tier)
+        for tier, name in ((Tier.DEFAULT, section.chat), (Tier.SMART, section.smart), (Tier.SMALL, section.small)):
+            answers = (await chosen.model.traits(tier)).name
+            if name is not None and answers != name:
+                raise Wrong(f"{said} {name} is not there, {answers} answers instead", await _ollama_remedy(settings))
     except ModelError as error:
         remedy = await _ollama_remedy(settings)
         raise Wrong(f"{said} It does not answer ({error.failure}: {error.detail})", remedy) from error
@@ -82,7 +84,8 @@ async def _ollama_remedy(settings: Settings) -> str:
     except (ModelError, ValueError):
         return "ollama serve"
     there = {name for each in installed for name in (each, each.removesuffix(":latest"))}
-    wanted = [name for name in (section.chat, section.small) if name and name not in there]
+    named = dict.fromkeys((section.chat, section.smart, section.small))
+    wanted = [name for name in named if name and name not in there]
     return "; ".join(f"ollama pull {name}" for name in wanted) or "ollama serve"
 
 

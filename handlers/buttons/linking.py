@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from time import monotonic
 
 from handlers.identities import asking, called, confirming, network, refusal
 from handlers.types import Button, Card, Handler, Notice, Place, Recipient, Reply, Request, UserError
@@ -117,17 +118,17 @@ def _what_goes(request: Request, identity: str, going: Belongings | None) -> str
 
 
 async def _when_quiet(attempt: Callable[[], Awaitable[None]]) -> LinkRefused | None:
-    """Try until nothing of theirs is being answered any more, for a while; return why it was not done."""
-    try:
-        async with asyncio.timeout(QUIET_SECONDS):
-            while True:
-                try:
-                    await attempt()
-                except LinkRefused as refused:
-                    if refused.reason != "busy":
-                        return refused
-                else:
-                    return None
-                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
-    except TimeoutError:
-        return LinkRefused("busy")
+    """Try until nothing of theirs is being answered any more, for a while; return why it was not done.
+
+    The while is for waiting: an attempt that has a long memory to move is not cut off.
+    """
+    until = monotonic() + QUIET_SECONDS
+    while True:
+        try:
+            await attempt()
+        except LinkRefused as refused:
+            if refused.reason != "busy" or monotonic() >= until:
+                return refused
+        else:
+            return None
+        await asyncio.sleep(_LOOK_AGAIN_SECONDS)

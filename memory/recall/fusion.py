@@ -86,8 +86,8 @@ def _sign(name: str, weights: Mapping[str, float]) -> np.float32:
 
 
 def _reciprocal(scores: Floats, k: int) -> Floats:
-    """Of the rank of each, which equal scores share."""
-    ranks = 1 + len(scores) - np.searchsorted(np.sort(scores), scores, side="right")
+    """Of the rank of each; equal scores share the last of theirs, so that having none of it is worth nothing."""
+    ranks = len(scores) - np.searchsorted(np.sort(scores), scores, side="left")
     return (1 / (k + ranks)).astype(np.float32)
 
 

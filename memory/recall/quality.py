@@ -147,13 +147,17 @@ class Quality:
         audience = Audience(one.user_id, one.chat_id, is_private=True)
         question, found = await self._finder.words(audience.visible, one.text, from_ms(one.at).date())
         floor = self._embedder.floor
-        bearing = await self._observations.recall(
-            audience, one.text, session_id=one.session_id, vector=vector, floor=floor
-        )
+        sought = await self._observations.seek(audience, one.text, session_id=one.session_id, vector=vector)
         async with self._database.search() as connection:
             outdated = await replaced.messages_of(connection, audience)
         return await self._finder.rank(
-            question, found, vector, asker=one.user_id, replaced=outdated, leads=bearing.leads, floor=floor
+            question,
+            found,
+            vector,
+            asker=one.user_id,
+            replaced=outdated,
+            leads=sought.leads if sought else (),
+            floor=floor,
         )
 
     async def _learn(self, samples: Sequence[Sample]) -> None:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from memory.instants import from_ms
 from memory.kinds.facts.facts import Facts
+from memory.kinds.observations.finding import Sought
 from memory.kinds.observations.reading import Reading
 from memory.kinds.summaries.indexing import SummaryIndex
 from memory.kinds.summaries.store import of_row
@@ -32,7 +33,7 @@ from memory.scope import Audience, seen_by
 from memory.storage.database import Database
 from memory.storage.index import lexical
 from memory.storage.tables import messages, sessions, summaries
-from memory.types import Bearing, Cited, Fact, MemorySettings, Noticed, Recall, Recollection
+from memory.types import Cited, Fact, MemorySettings, Noticed, Recall, Recollection
 
 _CANDIDATES = 20
 _TRACED = 10
@@ -100,10 +101,11 @@ class Recaller:
         async with asyncio.TaskGroup() as arms:  # none outlives another's failure: it would hold a connection
             vector = arms.create_task(self._embedded(search, text))  # what takes longest begins first
             meaning = arms.create_task(self._meaning(search, audience, vector))
-            noticed = arms.create_task(self._noticed(search, audience, session_id, text, vector))
+            sought = arms.create_task(self._sought(search, audience, session_id, text, vector))
+            noticed = arms.create_task(self._noticed(search, sought))
             by_words = arms.create_task(self._words(search, audience, text))
             in_log = arms.create_task(self._said(search, audience, text))
-            ranking = arms.create_task(self._ranked(search, audience, in_log, vector, noticed))
+            ranking = arms.create_task(self._ranked(search, audience, in_log, vector, sought))
             kept = arms.create_task(self._all_facts(search, audience))
         cosines, words, ranked, facts = meaning.result(), by_words.result(), ranking.result(), kept.result()
         candidates = rank(
@@ -118,10 +120,10 @@ class Recaller:
         return Recall(
             facts=tuple(facts),
             recollections=fitted([recollection for _, recollection in found]),
-            observations=noticed.result().noticed,
+            observations=noticed.result(),
             degraded=tuple(search.degraded),
             trace=self._trace(search, facts, [each for each, _ in found])
-            | {"candidates": _candidates(ranked), "observations": _figures(noticed.result().noticed)},
+            | {"candidates": _candidates(ranked), "observations": _figures(noticed.result())},
         )
 
     async def _all_facts(self, search: _Search, audience: Audience) -> list[Fact]:
@@ -157,16 +159,22 @@ class Recaller:
         audience: Audience,
         in_log: "asyncio.Task[tuple[Question, Found, set[int]] | None]",
         vector: "asyncio.Task[Vector | None]",
-        noticed: "asyncio.Task[Bearing]",
+        sought: "asyncio.Task[Sought | None]",
     ) -> Ranked | None:
-        said, wanted, leads = await in_log, await vector, (await noticed).leads
+        said, wanted, keys = await in_log, await vector, await sought
         if said is None:
             return None
         started = time.monotonic()
         question, found, outdated = said
         try:
             return await self._finder.rank(
-                question, found, wanted, asker=audience.user_id, replaced=outdated, leads=leads, floor=self.floor
+                question,
+                found,
+                wanted,
+                asker=audience.user_id,
+                replaced=outdated,
+                leads=keys.leads if keys else (),
+                floor=self.floor,
             )
         finally:
             search.took("rank", started)
@@ -183,23 +191,33 @@ class Recaller:
             search.miss("store", error)
             return []
 
-    async def _noticed(
+    async def _sought(
         self, search: _Search, audience: Audience, session_id: int, text: str, vector: "asyncio.Task[Vector | None]"
-    ) -> Bearing:
+    ) -> Sought | None:
+        """The observations that may bear on it: ways to messages, before they are read."""
         if not self._asks(text):
-            return Bearing()
+            return None
         wanted = await vector
         started = time.monotonic()
         try:
-            async with asyncio.timeout_at(search.arms_by):
-                return await self._observations.recall(
-                    audience, text, session_id=session_id, vector=wanted, floor=self.floor
-                )
+            async with asyncio.timeout_at(search.all_by):
+                return await self._observations.seek(audience, text, session_id=session_id, vector=wanted)
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             search.miss("store", error)
-            return Bearing()
+            return None
         finally:
             search.took("observations", started)
+
+    async def _noticed(self, search: _Search, sought: "asyncio.Task[Sought | None]") -> tuple[Noticed, ...]:
+        found = await sought
+        if found is None:
+            return ()
+        try:
+            async with asyncio.timeout_at(search.all_by):
+                return await self._observations.shown(found, floor=self.floor)
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            search.miss("store", error)
+            return ()
 
     def _asks(self, text: str) -> bool:
         """Say whether a text asks memory for anything: "hi" and "thanks" do not (pitfall P12)."""

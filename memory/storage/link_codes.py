@@ -63,5 +63,11 @@ async def withdraw(connection: AsyncConnection, code: str, now: int) -> None:
     await connection.execute(link_codes.update().where(link_codes.c.code == code).values(expires_at=now))
 
 
+async def withdraw_all(connection: AsyncConnection, user_id: int, now: int) -> None:
+    """Nobody can bring a code of this person any more."""
+    holding = link_codes.c.user_id == user_id, link_codes.c.expires_at > now
+    await connection.execute(link_codes.update().where(*holding).values(expires_at=now))
+
+
 async def expire(connection: AsyncConnection, now: int) -> None:
     await connection.execute(link_codes.delete().where(link_codes.c.expires_at < now - _KEPT_MS))

@@ -132,11 +132,15 @@ async def live_in(connection: AsyncConnection, user_id: int, timezone: str) -> N
 
 
 async def private_place(connection: AsyncConnection, user_id: int) -> tuple[str, str] | None:
-    """Where this person alone reads: (transport, chat), the place they used last."""
+    """Where this person alone reads: (transport, chat), the place they used last.
+
+    Their chats on a network where they have no identity any more are somebody else's to read.
+    """
+    theirs = identities.c.user_id == user_id, identities.c.key.like(chats.c.transport + ":%")
     query = (
         sa.select(chats.c.transport, chats.c.external_id)
         .join(sessions, sessions.c.chat_id == chats.c.id)
-        .where(chats.c.kind == "ai", sessions.c.user_id == user_id)
+        .where(chats.c.kind == "ai", sessions.c.user_id == user_id, sa.exists().where(*theirs))
         .order_by(sessions.c.last_used_at.desc())
         .limit(1)
     )

@@ -37,11 +37,12 @@ class Total:
 
 
 async def add(connection: AsyncConnection, charges: Sequence[Charge], now: int) -> None:
+    """Put them on the bill; on nobody's in particular where the person became another one, or went, meanwhile."""
     for charge in charges:
         usage = charge.billed.usage
         await connection.execute(
             spend.insert().values(
-                user_id=charge.account.user_id,
+                user_id=sa.select(users.c.id).where(users.c.id == charge.account.user_id).scalar_subquery(),
                 session_id=charge.account.session_id,
                 purpose=charge.account.purpose,
                 model=charge.billed.model,

@@ -37,7 +37,7 @@ from tests.fakes.ollama_api.records import OllamaModel as Installed
 
 pytestmark = pytest.mark.timeout(300)  # the first run downloads 93 MB
 
-TURNS = int(os.environ.get("LIFE_TURNS", "10"))
+TURNS = int(os.environ.get("LIFE_TURNS", "8"))
 CONTEXT = 384
 """Tokens: what does not fit into it is soon said, and soon read."""
 WIDER = 512

@@ -35,6 +35,8 @@ MOST_PAGES = 100
 """10,000 events of one room while we were away: whoever missed more does not want them answered."""
 MANY_KEYS = 50
 """A sync with so many may have left some for the next one; Synapse hands out a hundred."""
+MOST_KEY_PAGES = 100
+"""The rest comes with the next syncs: a flood of keys does not keep the messages out for ever."""
 KEY_SECONDS = 10.0
 """A key may come after its message; so long nobody is told that it is missing."""
 
@@ -88,9 +90,21 @@ class Reader:
         if self._machine is None:
             return
         await self._machine.receive(body)
-        while len(body.get("to_device", {}).get("events", [])) >= MANY_KEYS:
-            body = await self._server.sync(str(body["next_batch"]), full_state=False, seconds=0, only=KEYS_ONLY)
+        for _ in range(MOST_KEY_PAGES):
+            if len(body.get("to_device", {}).get("events", [])) < MANY_KEYS:
+                return
+            before = str(body["next_batch"])
+            try:
+                body = await self._server.sync(before, full_state=False, seconds=0, only=KEYS_ONLY)
+            except MatrixError as error:
+                if error.is_passing:
+                    raise
+                log.warning("matrix.keys_refused", error=error.errcode)
+                return
             await self._machine.receive_keys(body)
+            if body["next_batch"] == before:
+                return
+        log.warning("matrix.many_keys", pages=MOST_KEY_PAGES)
 
     def know(self, room_id: str, part: Json, *, whole: bool) -> None:
         """The state of a room where the part of it begins, or, with `whole`, where it ends."""

@@ -15,7 +15,7 @@ from memory.language.words import keys, keys_of, telling_words, tokens
 from memory.scope import seen_by
 from memory.storage.index import lexical
 from memory.storage.tables import messages, observation_evidence, observation_feedback, observations
-from memory.types import Bearing, Lead, Noticed
+from memory.types import Lead, Noticed
 
 LIMIT = 5
 """Observations in one prompt."""
@@ -47,29 +47,30 @@ class Asked:
     """How many of its newest messages the model is shown anyway (pitfall P11)."""
 
 
-async def bearing(
-    connection: AsyncConnection, asked: Asked, cosines: Mapping[int, float], *, floor: float, now: int
-) -> Bearing:
-    """What bears on the question. `cosines` is empty where the dense arm did not answer."""
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What both arms found of the observations, and the ways to messages, best first."""
+
+    asked: Asked
+    cosines: Mapping[int, float]
+    words: Mapping[int, float]
+    leads: tuple[Lead, ...]
+
+
+async def seek(connection: AsyncConnection, asked: Asked, cosines: Mapping[int, float], now: int) -> Sought:
+    """What may bear on the question. `cosines` is empty where the dense arm did not answer."""
     words = await by_words(connection, asked, KEYS)
-    if not (cosines or words):
-        return Bearing()
-    shown = await _shown(connection, asked, cosines, words, floor=floor, now=now)
-    return Bearing(tuple(shown), tuple(await _leads(connection, asked, cosines, words, now)))
+    leads = await _leads(connection, asked, cosines, words, now) if cosines or words else []
+    return Sought(asked, cosines, words, tuple(leads))
 
 
-async def _shown(
-    connection: AsyncConnection,
-    asked: Asked,
-    cosines: Mapping[int, float],
-    words: Mapping[int, float],
-    *,
-    floor: float,
-    now: int,
-) -> list[Noticed]:
+async def shown(connection: AsyncConnection, sought: Sought, *, floor: float, now: int) -> list[Noticed]:
     """The observations to show, best first."""
+    asked, cosines, words = sought.asked, sought.cosines, sought.words
     every = sorted({*cosines, *words}, key=lambda each: -_score(cosines.get(each), words.get(each, 0.0)))
     ids = sorted(every[:CANDIDATES])
+    if not ids:
+        return []
     which = sa.and_(store.in_force(now), observations.c.id.in_(ids), ~_is_in_window(asked))
     found = {each.id: each for each in await store.load(connection, asked.keys, which)}
     words = {**words, **dict.fromkeys(_named(found.values(), asked.text), _NAMED)}

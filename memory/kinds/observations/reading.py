@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.instants import to_ms
 from memory.kinds.observations import finding, store
-from memory.kinds.observations.finding import Asked
+from memory.kinds.observations.finding import Asked, Sought
 from memory.kinds.observations.observation import Observation, Type
 from memory.language.words import content_words
 from memory.ports import Clock, Embedder, EmbedderError, Vector
@@ -19,7 +19,7 @@ from memory.storage import members
 from memory.storage.database import Database
 from memory.storage.index.vectors import OfKind
 from memory.storage.tables import observations
-from memory.types import Bearing, MemorySettings
+from memory.types import MemorySettings, Noticed
 
 Rows = list[Observation]  # in the class `list` is the method
 State = Literal["in_force", "expired", "superseded", "hidden", "all"]
@@ -140,14 +140,12 @@ class Reading:
             found = {name: tuple(await store.load(connection, keys, which)) for name, which in wanted.items()}
         return Changes(**found)
 
-    async def recall(
-        self, audience: Audience, text: str, *, session_id: int, vector: Vector | None, floor: float
-    ) -> Bearing:
-        """What bears on a question, best first; nothing for small talk. Raises SQLAlchemyError; a silent index only
-        costs its arm. `vector` is the embedded text, None where the embedder did not answer.
+    async def seek(self, audience: Audience, text: str, *, session_id: int, vector: Vector | None) -> Sought | None:
+        """What may bear on a question; None for small talk. Raises SQLAlchemyError; a silent index only costs its arm.
+        `vector` is the embedded text, None where the embedder did not answer.
         """
         if not content_words(text):
-            return Bearing()
+            return None
         async with self._database.search() as connection:
             keys = await members.shown(connection, audience)
         cosines: dict[int, float] = {}
@@ -158,7 +156,12 @@ class Reading:
                 cosines = {}
         asked = Asked(keys, text, session_id, self._settings.window_max)
         async with self._database.search() as connection:
-            return await finding.bearing(connection, asked, cosines, floor=floor, now=self._now())
+            return await finding.seek(connection, asked, cosines, self._now())
+
+    async def shown(self, sought: Sought, *, floor: float) -> tuple[Noticed, ...]:
+        """What of it bears on the question, best first. Raises SQLAlchemyError."""
+        async with self._database.search() as connection:
+            return tuple(await finding.shown(connection, sought, floor=floor, now=self._now()))
 
     async def disposable(
         self, audience: Audience, observation_ids: Sequence[int], *, sensitive: bool = False

@@ -245,10 +245,16 @@ async def test_what_claude_says_of_key_and_model_is_told(folder: Path) -> None:
         health = await found(folder, "model", model={"anthropic": good | {"small": "claude-tiny"}})
         assert f"{claude.base_url} has no model claude-tiny" in health.detail
         assert health.remedy == "set model.anthropic.small to one that it has"
+        health = await found(folder, "model", model={"anthropic": good | {"smart": "claude-huge"}})
+        assert f"{claude.base_url} has no model claude-huge" in health.detail
 
 
 async def test_what_ollama_lacks_is_told_with_the_command_that_fetches_it(folder: Path) -> None:
     async with OllamaApi() as ollama:
+        section = {"provider": "ollama", "ollama": {"host": ollama.host, "chat": "qwen3:8b", "smart": "huge:70b"}}
+        health = await found(folder, "model", model=section)
+        assert "huge:70b is not there, qwen3:8b answers instead" in health.detail
+        assert health.remedy == "ollama pull huge:70b"
         section = {"provider": "ollama", "ollama": {"host": ollama.host, "chat": "qwen3:8b", "small": "tiny:1b"}}
         health = await found(folder, "model", model=section)
         assert "no_model" in health.detail
@@ -308,7 +314,7 @@ async def test_the_pulse_that_a_running_merk_notes_is_felt(folder: Path) -> None
             assert (await pulse_of(folder, telegram)).ok
     async with database.read() as connection:
         noted = await kept.load(connection, "telegram.last_contact")
-    assert set(noted) == {"at", "problem"}
+    assert set(noted) == {"at", "problem", "ever"}
     await database.close()
 
 

@@ -126,7 +126,9 @@ async def test_p22_words_of_others_need_a_tap(database: Database, tmp_path: Path
 
 async def test_forget_without_a_match_says_so(database: Database, tmp_path: Path) -> None:
     async with house(database, tmp_path) as opened:
-        assert await opened.say("/forget cat") == ["Nothing I keep or have noticed matches “cat”, and nobody said it here."]
+        assert await opened.say("/forget cat") == [
+            "Nothing I keep or have noticed matches “cat”, and nobody said it here."
+        ]
 
 
 async def test_forget_with_one_match_erases_only_on_yes(database: Database, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 from handlers.buttons import linking as linking_buttons
+from handlers.identities import called
+from memory import moving
 from memory.storage.database import Database
 from memory.storage.tables import confirmations, facts, inbox, users
 from tests.fakes.house import House, house
@@ -51,6 +53,10 @@ async def asked(house: House, text: str, **who: Any) -> str:
     """What the model is shown for a question."""
     await house.say(text, **(who or ADA))
     return repr(house.model.requests[-1])
+
+
+def test_a_name_can_neither_begin_a_line_of_its_own_nor_turn_around_what_comes_after_it() -> None:
+    assert called("Ada\n\n\u202eTap Yes", "matrix:@e\u202eve:x") == "Ada Tap Yes (Matrix: @eve:x)"
 
 
 async def test_both_sides_say_yes_and_what_one_network_knew_the_other_knows(database: Database, tmp_path: Path) -> None:
@@ -256,6 +262,24 @@ async def test_an_answer_in_the_making_is_waited_for(
         async with database.write() as connection:
             await connection.execute(sa.text("UPDATE inbox SET payload = NULL, status = 'done'"))
         assert "You are one person to me now" in (await pressed)[0]
+
+
+async def test_a_long_memory_is_moved_whole_however_long_it_takes(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    move = moving.merge
+
+    async def slowly(*args: Any) -> set[str]:
+        await asyncio.sleep(0.3)
+        return await move(*args)
+
+    monkeypatch.setattr(linking_buttons, "QUIET_SECONDS", 0.1)
+    monkeypatch.setattr(moving, "merge", slowly)
+    async with two(database, tmp_path) as (here, there):
+        await there.say("hi", **ADA)
+        await link(here, there)
+        assert here.transport.texts()[-1].startswith("You are one person to me now, here and on Matrix.")
+        assert len(await rows(database, sa.select(users.c.id))) == 1
 
 
 async def test_a_yes_that_a_crash_cut_off_says_after_it_that_it_is_done(database: Database, tmp_path: Path) -> None:

@@ -8,11 +8,13 @@ import sqlalchemy as sa
 
 from memory.kinds.observations.keeping import Wish, keep
 from memory.kinds.observations.observation import Content, Trigger, Type
+from memory.ports import ModelRequest, Purpose
 from memory.scope import PUBLIC, VIEW_SENSITIVE
 from memory.storage import members, people
 from memory.storage.database import Database
 from memory.storage.tables import messages, observation_feedback, observations
 from tests.fakes.house import House, house
+from tests.fakes.noticing import Noticing, noticed
 
 BOB: dict[str, Any] = {"from": "7", "chat": "7"}
 GROUP: dict[str, Any] = {"chat": "-5", "group": True}
@@ -274,6 +276,33 @@ async def test_why_names_what_was_used_and_each_can_be_judged(database: Database
         async with database.read() as connection:
             found = (await connection.execute(sa.select(observation_feedback.c.kind))).scalars().all()
         assert found == ["confirmed"]
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "asked", "named"),
+    [
+        ("English", "my dog is called Bruno", "What is my dog called?", "1. my dog is called Bruno (noticed in a chat"),
+        ("Deutsch", "Mein Hund heißt Bruno", "Wie heißt mein Hund?", "1. Mein Hund heißt Bruno (in einem Chat bemerkt"),
+        ("Русский", "Мою собаку зовут Бруно", "Как зовут собаку?", "1. Мою собаку зовут Бруно (замечено в чате"),
+    ],
+)
+async def test_why_names_what_merk_noticed_by_itself(
+    database: Database, tmp_path: Path, language: str, said: str, asked: str, named: str
+) -> None:
+    notices = Noticing({said: noticed(said)})
+
+    def answer(request: ModelRequest) -> Any:
+        return "Good." if request.account.purpose is Purpose.CHAT else notices(request)
+
+    async with house(database, tmp_path, always=answer) as opened:
+        await opened.say("/language")
+        await opened.press(language)
+        await opened.say(f"{said}, by the way.")
+        opened.clock.advance(minutes=30)
+        await opened.memory.learn()
+        await opened.say("/newchat")
+        await opened.say(asked)
+        assert named in (await opened.say("/why"))[0]
 
 
 async def test_why_of_a_reply_is_about_that_answer_and_a_stranger_to_it_gets_none(

@@ -107,6 +107,16 @@ async def test_a_short_absence_puts_nobody_in_doubt_and_asks_nothing(group: Grou
     assert group.asked() == 0
 
 
+async def test_a_start_without_contact_in_between_does_not_count_as_contact_or_as_silence(group: Group) -> None:
+    await group.heard()
+    for hours, sees in ((5, True), (20, False)):
+        group.rig.connect()
+        group.clock.advance(hours=hours)
+        await pulse.note_pulse(group.database, group.clock, [group.transport])  # it has not reached Telegram
+        await group.job().start()
+        assert await group.sees(group.ada) is sees
+
+
 async def test_a_member_is_asked_after_once_a_day_and_a_missed_leaving_is_found(group: Group) -> None:
     await group.heard()
     job = group.job()

@@ -247,3 +247,11 @@ async def test_new_messages_do_not_wait_for_the_old_ones(tenant: Kept, api: Olla
     assert [row.text for row in batch] == ["My bicycle is green.", "Nice."]
     await memory.learn()
     assert await tenant.models() == {SMALL}
+
+
+async def test_what_is_to_be_forgotten_is_found_by_meaning_meanwhile(tenant: Kept, api: OllamaApi) -> None:
+    """Its own vectors and those that are made on the fly are of one embedder."""
+    memory = await tenant.start(Faltering(await small(api), 0), builtin)
+    fact = await tenant.world.memory.facts.remember(tenant.ada, "Ada", "My sister plays the violin.", ())
+    found = await memory.forgettable.find(tenant.ada, "Geige spielende Schwester")
+    assert [each.fact.id for each in found.found if each.fact] == [fact.fact.id]

@@ -91,7 +91,7 @@ async def test_a_message_is_found_by_what_was_noticed_in_it(world: World) -> Non
     """Its own words have nothing to do with the question, and neither has its vector."""
     ada = await world.person("ada")
     for number in range(6):
-        await world.talk(ada, f"The dog house number {number} needs paint.", "OK")
+        await world.talk(ada, f"The shed number {number} needs paint.", "OK")
     session = await world.talk(ada, "He growls at the postman whenever it rings.", "I see.")
     [message, _] = await world.messages(session)
     await notice(world, ada, ada.owner, "Bruno, the dog of Ada, is loud and unfriendly.", message.id)
