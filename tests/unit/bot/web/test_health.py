@@ -151,3 +151,19 @@ async def test_the_grafana_dashboard_asks_for_metrics_that_there_are(database: D
     used = {name for each in asked for name in re.findall(r"\b(?:merk|gen_ai)_\w+(?=[{\[])", each)}
     assert used
     assert used <= there
+
+
+async def test_a_change_of_embedder_is_counted(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "KEPT_SECONDS", -1.0)
+    async with house(database, tmp_path) as opened, website(opened) as site:
+        await opened.say("The fence needs paint.")
+        await Evidence(database, cast("Embedder", WordEmbedder())).catch_up()
+        assert "embedding" not in parts(await site.client.get("/healthz"))
+        async with database.write() as connection:
+            await connection.execute(evidence.update().values(indexed_as="tei/m:1024"))
+        await opened.memory.look()
+        told = parts(await site.client.get("/healthz"))["embedding"]
+    assert (told["ok"], told["done"], told["total"]) == (False, 0, 2)
+    assert "tei/m:1024 cannot be asked any more" in told["detail"]

@@ -254,4 +254,4 @@ async def test_what_is_to_be_forgotten_is_found_by_meaning_meanwhile(tenant: Kep
     memory = await tenant.start(Faltering(await small(api), 0), builtin)
     fact = await tenant.world.memory.facts.remember(tenant.ada, "Ada", "My sister plays the violin.", ())
     found = await memory.forgettable.find(tenant.ada, "Geige spielende Schwester")
-    assert [each.fact.id for each in found.found if each.fact] == [fact.fact.id]
+    assert [each.fact.id for each in found.things if each.fact] == [fact.fact.id]
