@@ -40,7 +40,7 @@ def at_the_door(linking: Linking) -> Door:
     async def handle(incoming: Incoming, args: str, say: Phrases) -> Reply:
         code, *words = args.split()
         try:
-            if not words or words[0].casefold() not in _YES:
+            if not words or words[0].casefold().rstrip(".!") not in _YES:
                 brought = await linking.look_at(code, incoming.sender.identity)
                 who = called(brought.giver.name, brought.code.identity)
                 yield Notice(say("link-stranger", who=who, code=brought.code.code))

@@ -159,7 +159,7 @@ async def test_a_stranger_becomes_the_person_who_gave_the_code_and_nobody_else(
         [told] = await there.say(f"/link {code}", **ADA)
         assert f"/link {code} yes" in told
         assert "do not know you yet" in (await there.say("Hello?", **ADA))[0], "a code alone opens nothing"
-        await there.say(f"/link {code} yes", **ADA)
+        await there.say(f"/link {code} Yes.", **ADA)  # as a phone writes it
         assert "has not let you in yet" in (await there.say("Hello?", **ADA))[0], "nor does one yes"
         await here.press(YES, **ADA)
         assert there.transport.texts()[-1].startswith("Done:")

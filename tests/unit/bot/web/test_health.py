@@ -3,7 +3,7 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -12,8 +12,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from bot.config import Web
 from bot.web import health
 from memory import telemetry
+from memory.ports import Embedder
+from memory.recall.evidence import Evidence
 from memory.storage import telemetry as events
 from memory.storage.database import Database
+from memory.storage.tables import evidence
+from tests.fakes.embedder import WordEmbedder
 from tests.fakes.house import House, house
 from tests.fakes.transport import RecordingTransport
 from tests.fakes.website import Website, website
