@@ -22,7 +22,8 @@ def command(linking: Linking) -> Command:
             if not words:
                 where = {"transport": place.transport, "chat": place.chat, "thread": place.thread}
                 code = await linking.offer(request.user.id, sender.identity, where)
-                yield Notice(say("link-code", code=code))
+                # formatted: a tap on a command sends it at once, and without its code; code is copied
+                yield Card(say("link-code", code=code), formatted=True)
                 return
             brought = await linking.look_at(words[0], sender.identity)
         except LinkRefused as refused:

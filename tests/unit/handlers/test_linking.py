@@ -1,6 +1,7 @@
 """/link and /unlink in chat: two yeses, plain refusals, and what each network knows before and after."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -33,7 +34,9 @@ async def two(
 
 
 def code_in(told: list[str]) -> str:
-    return told[0].rpartition("/link ")[2].split()[0]
+    found = re.search(r"`/link (\w{8})`", told[0])
+    assert found
+    return found[1]
 
 
 async def link(here: House, there: House, **who: Any) -> None:
