@@ -330,7 +330,7 @@ def table(result: Mapping[str, Any]) -> str:
         figures += [session["recall@1"], session["recall@3"], session["recall@5"], turn["mrr"]]
         figures.append(of["by_category"].get("adversarial", {}).get("turn", {}).get("recall@10", 0.0))
         row = "".join(f"{value:7.3f}" for value in figures)
-        lines.append(f"{name.replace('_with_observations', ' + observ.'):15}{row}{of['latency_ms']['p50']:8.1f}")
+        lines.append(f"{name.replace('_with_observations', ' + noticed'):15}{row}{of['latency_ms']['p50']:8.1f}")
     for name, value in result["merk"]["by_category"].items():
         turn, session = value["turn"], value["session"]
         lines.append(f"  {name:13}{turn['recall@10']:.3f} at 10, sessions {session['recall@5']:.3f} at 5")

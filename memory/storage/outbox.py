@@ -188,12 +188,6 @@ async def sent(connection: AsyncConnection, row_id: int, refs: tuple[str, ...], 
     await connection.execute(_SENT, {"of": row_id, "shown_as": list(refs), "at": now})
 
 
-async def refs_of_message(connection: AsyncConnection, message_id: int) -> tuple[str, ...]:
-    """Where a logged message is shown."""
-    query = sa.select(outbox.c.refs).where(outbox.c.message_id == message_id)
-    return tuple(ref for refs in (await connection.execute(query)).scalars() for ref in refs)
-
-
 async def prune(connection: AsyncConnection, before: int) -> int:
     """Drop rows that were settled long ago; of one that shows a logged message only the words of what was not sent."""
     settled = _is_old(before)

@@ -225,7 +225,9 @@ async def test_an_answer_that_grew_in_a_message_ends_in_that_message(world: Worl
     await world.deliver()
     assert world.transport.texts() == ["The answer."]
     async with world.database.read() as connection:
-        assert await outbox.refs_of_message(connection, 1) == (ref,)
+        row = await outbox.by_id(connection, 1)
+    assert row is not None
+    assert (row.message_id, row.refs) == (1, (ref,))
 
 
 async def test_an_answer_whose_first_words_may_be_there_is_offered(world: World) -> None:
