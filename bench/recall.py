@@ -200,7 +200,8 @@ async def _with_observations(
     for each in outcomes:
         here = Audience(0, each.conversation + 1, is_private=False)
         began = time.perf_counter()
-        sought = await observations.seek(here, each.asked.text, session_id=0, vector=each.vector)
+        heard = await observations.hear(here, each.asked.text, session_id=0)
+        sought = None if heard is None else await observations.seek(heard, each.vector)
         took = (time.perf_counter() - began) * 1000
         leads = sought.leads if sought else ()
         ranked = await finder.rank(each.question, each.held, each.vector, asker=0, leads=leads, floor=floor)

@@ -6,12 +6,17 @@ import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from bot.models.download import ensure_builtin_model
 from memory.storage.database import Database
 from memory.storage.migrate import migrate
 from tests.fakes.clock import FrozenClock
+
+# how long an example takes to be made says something of the machine, nothing of Merk
+hypothesis.settings.register_profile("merk", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("merk")
 
 
 @pytest.fixture

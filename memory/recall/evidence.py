@@ -173,7 +173,8 @@ class Evidence:
 
     async def _shelf(self, connection: AsyncConnection, owners: tuple[str, ...]) -> Shelf:
         """The owners' columns: as held, with what was added since, or read anew."""
-        now = await message_words.changes_of(connection, owners)
+        async with self._database.read() as look_up:  # found by its key: not worth a trip to another thread
+            now = await message_words.changes_of(look_up, owners)
         if self._serving.is_former:  # its vectors go with their words only; new ones are none of theirs
             now = replace(now, vectors=-1)
         then, shelf = self._held.get(owners, (None, None))

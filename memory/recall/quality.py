@@ -147,7 +147,8 @@ class Quality:
         audience = Audience(one.user_id, one.chat_id, is_private=True)
         question, found = await self._finder.words(audience.visible, one.text, from_ms(one.at).date())
         floor = self._embedder.floor
-        sought = await self._observations.seek(audience, one.text, session_id=one.session_id, vector=vector)
+        heard = await self._observations.hear(audience, one.text, session_id=one.session_id)
+        sought = None if heard is None else await self._observations.seek(heard, vector)
         async with self._database.search() as connection:
             outdated = await replaced.messages_of(connection, audience)
         return await self._finder.rank(

@@ -100,8 +100,8 @@ class Recaller:
         )
         async with asyncio.TaskGroup() as arms:  # none outlives another's failure: it would hold a connection
             vector = arms.create_task(self._embedded(search, text))  # what takes longest begins first
+            sought = arms.create_task(self._sought(search, audience, session_id, text, vector))  # ranking waits for it
             meaning = arms.create_task(self._meaning(search, audience, vector))
-            sought = arms.create_task(self._sought(search, audience, session_id, text, vector))
             noticed = arms.create_task(self._noticed(search, sought))
             by_words = arms.create_task(self._words(search, audience, text))
             in_log = arms.create_task(self._said(search, audience, text))
@@ -197,11 +197,11 @@ class Recaller:
         """The observations that may bear on it: ways to messages, before they are read."""
         if not self._asks(text):
             return None
-        wanted = await vector
         started = time.monotonic()
         try:
             async with asyncio.timeout_at(search.all_by):
-                return await self._observations.seek(audience, text, session_id=session_id, vector=wanted)
+                heard = await self._observations.hear(audience, text, session_id=session_id)
+                return None if heard is None else await self._observations.seek(heard, await vector)
         except (SQLAlchemyError, OSError, TimeoutError) as error:
             search.miss("store", error)
             return None

@@ -56,17 +56,16 @@ class Volume:
 
     @cached_property
     def signs(self) -> NDArray[np.uint64]:
-        """Whether each number is above zero, 64 to a word."""
-        bits = np.packbits(self.numbers > 0, axis=1)
-        width = -(-bits.shape[1] // 8) * 8
-        return np.pad(bits, ((0, 0), (0, width - bits.shape[1]))).view(np.uint64)
+        """Whether each number is above zero, 64 to a word: the words in rows, a vector a column."""
+        return np.ascontiguousarray(_words_of(self.numbers > 0).T)
 
     def cosines(self, vector: Floats) -> Floats:
         """With a vector of length one: exact for the likeliest `_MANY`, by the signs' angle for the rest (±0.07)."""
         if len(self) <= _MANY:
             return self._exact(slice(None), vector)
-        bits = np.pad(np.packbits(vector > 0), (0, self.signs.shape[1] * 8 - -(-len(vector) // 8)))
-        apart = np.bitwise_count(self.signs ^ bits.view(np.uint64)).sum(axis=1, dtype=np.uint16)
+        apart = np.zeros(len(self), dtype=np.uint16)
+        for theirs, ours in zip(self.signs, _words_of(vector[None, :] > 0)[0], strict=True):
+            apart += np.bitwise_count(theirs ^ ours)
         found: Floats = np.cos(apart * np.float32(np.pi / len(vector))).astype(np.float32)
         likeliest = np.argpartition(apart, _MANY)[:_MANY]
         found[likeliest] = self._exact(likeliest, vector)
@@ -262,6 +261,12 @@ def _columns(rows: Ints) -> tuple[Ints, Ints, Ints, Flags, Floats, Ints, NDArray
         rows[:, 5].copy(),
         rows[:, 6].astype(np.int8),
     )
+
+
+def _words_of(flags: Flags) -> NDArray[np.uint64]:
+    """Rows of flags as rows of words, 64 flags to each; what is missing to the last one is false."""
+    packed = np.packbits(flags, axis=1)
+    return np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
 
 
 def _beginnings(values: Ints) -> Ints:

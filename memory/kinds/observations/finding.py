@@ -48,6 +48,14 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Heard:
+    """A question, and what its words alone found."""
+
+    asked: Asked
+    words: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Sought:
     """What both arms found of the observations, and the ways to messages, best first."""
 
@@ -57,9 +65,9 @@ class Sought:
     leads: tuple[Lead, ...]
 
 
-async def seek(connection: AsyncConnection, asked: Asked, cosines: Mapping[int, float], now: int) -> Sought:
+async def seek(connection: AsyncConnection, heard: Heard, cosines: Mapping[int, float], now: int) -> Sought:
     """What may bear on the question. `cosines` is empty where the dense arm did not answer."""
-    words = await by_words(connection, asked, KEYS)
+    asked, words = heard.asked, heard.words
     leads = await _leads(connection, asked, cosines, words, now) if cosines or words else []
     return Sought(asked, cosines, words, tuple(leads))
 

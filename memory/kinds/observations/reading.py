@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.instants import to_ms
 from memory.kinds.observations import finding, store
-from memory.kinds.observations.finding import Asked, Sought
+from memory.kinds.observations.finding import Asked, Heard, Sought
 from memory.kinds.observations.observation import Observation, Type
 from memory.language.words import content_words
 from memory.ports import Clock, Embedder, EmbedderError, Vector
@@ -140,23 +140,32 @@ class Reading:
             found = {name: tuple(await store.load(connection, keys, which)) for name, which in wanted.items()}
         return Changes(**found)
 
-    async def seek(self, audience: Audience, text: str, *, session_id: int, vector: Vector | None) -> Sought | None:
-        """What may bear on a question; None for small talk. Raises SQLAlchemyError; a silent index only costs its arm.
-        `vector` is the embedded text, None where the embedder did not answer.
+    async def hear(self, audience: Audience, text: str, *, session_id: int) -> Heard | None:
+        """What the words of a question find, which needs no embedder; None for small talk, and where nothing was
+        noticed yet. Raises SQLAlchemyError.
         """
         if not content_words(text):
             return None
-        async with self._database.search() as connection:
+        async with self._database.read() as connection:
             keys = await members.shown(connection, audience)
+            if not await store.has_some(connection, keys):
+                return None
+        asked = Asked(keys, text, session_id, self._settings.window_max)
+        async with self._database.search() as connection:
+            return Heard(asked, await finding.by_words(connection, asked, finding.KEYS))
+
+    async def seek(self, heard: Heard, vector: Vector | None) -> Sought:
+        """What may bear on the question. Raises SQLAlchemyError; a silent index only costs its arm. `vector` is the
+        embedded text, None where the embedder did not answer.
+        """
         cosines: dict[int, float] = {}
         if vector is not None:
             try:
-                cosines = await self._vectors.nearest(keys, vector, finding.KEYS)
+                cosines = await self._vectors.nearest(heard.asked.keys, vector, finding.KEYS)
             except OSError:
                 cosines = {}
-        asked = Asked(keys, text, session_id, self._settings.window_max)
         async with self._database.search() as connection:
-            return await finding.seek(connection, asked, cosines, self._now())
+            return await finding.seek(connection, heard, cosines, self._now())
 
     async def shown(self, sought: Sought, *, floor: float) -> tuple[Noticed, ...]:
         """What of it bears on the question, best first. Raises SQLAlchemyError."""

@@ -31,6 +31,12 @@ def in_force(now: int) -> sa.ColumnElement[bool]:
 # --- reading ------------------------------------------------------------------------------------
 
 
+async def has_some(connection: AsyncConnection, keys: Sequence[str]) -> bool:
+    """Whether anything was ever noticed that these may see."""
+    query = sa.select(observations.c.id).where(seen_by(observations.c.owner, keys)).limit(1)
+    return (await connection.execute(query)).first() is not None
+
+
 async def load(
     connection: AsyncConnection, keys: Sequence[str], which: sa.ColumnElement[bool], query: sa.Select[Any] | None = None
 ) -> list[Observation]:
