@@ -1,6 +1,6 @@
 """A whole Merk against the strict Messages API: random lives, of which no request is refused and no turn is lost.
 
-`LIFE_TURNS=200 pytest tests/e2e/test_claude_life.py` lives the long life.
+`LIFE_TURNS=30 pytest tests/e2e/test_claude_life.py` lives a short life.
 """
 
 import os
@@ -19,7 +19,7 @@ from tests.fakes.claude import claude_house
 from tests.fakes.house import House
 from tests.fakes.messages_api import MessagesApi, Reply, Request
 
-TURNS = int(os.environ.get("LIFE_TURNS", "30"))
+TURNS = int(os.environ.get("LIFE_TURNS", "200"))
 TOOLS: dict[str, dict[str, Any]] = {
     "search_memory": {"query": "the garden"},
     "remember_fact": {"text": "I have a garden"},
