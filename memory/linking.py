@@ -16,7 +16,7 @@ from memory.instants import to_ms
 from memory.moving import Belongings
 from memory.ports import Clock
 from memory.scope import own_key
-from memory.storage import erasure, link_codes, people
+from memory.storage import confirmations, erasure, link_codes, people
 from memory.storage.database import Database
 from memory.storage.link_codes import LinkCode
 from memory.storage.people import network_of
@@ -73,6 +73,13 @@ class Linking:
             brought = await self._brought(connection, code, identity)
             await link_codes.use(connection, brought.code.code, identity)
             return brought
+
+    async def is_asked(self, brought: Brought, identity: str) -> bool:
+        """Whether the card about it is in front of whoever gave the code: it is not to be put there twice."""
+        async with self._database.read() as connection:
+            return await confirmations.waits_with(
+                connection, brought.giver.id, "join_identity", code=brought.code.code, identity=identity
+            )
 
     async def decline(self, code: str) -> None:
         """The one who gave it says no: nobody can bring it any more."""

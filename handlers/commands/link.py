@@ -50,6 +50,7 @@ def at_the_door(linking: Linking) -> Door:
         except LinkRefused as refused:
             raise UserError(refusal(say, refused)) from refused
         yield Notice(say("link-asked", who=called(brought.giver.name, brought.code.identity)))
-        yield asking(brought, incoming.sender, incoming.place)
+        if not await linking.is_asked(brought, incoming.sender.identity):
+            yield asking(brought, incoming.sender, incoming.place)
 
     return handle

@@ -75,6 +75,13 @@ async def claim(connection: AsyncConnection, pending: Pending, inbox_id: int) ->
     return result.rowcount > 0
 
 
+async def waits_with(connection: AsyncConnection, user_id: int, action: str, **carried: str) -> bool:
+    """Whether a person has a button of an action in front of them that carries these values."""
+    mine = confirmations.c.user_id == user_id, confirmations.c.action == action, confirmations.c.claimed_by.is_(None)
+    waiting = (await connection.execute(sa.select(confirmations.c.data).where(*mine))).scalars()
+    return any(carried.items() <= data.items() for data in waiting)
+
+
 async def take_expired(connection: AsyncConnection, action: str, now: int) -> list[dict[str, Any]]:
     """Remove the buttons of an action that nobody pressed in time; return what they carried."""
     gone = confirmations.c.action == action, confirmations.c.claimed_by.is_(None), confirmations.c.expires_at < now

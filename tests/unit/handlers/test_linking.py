@@ -172,6 +172,14 @@ async def test_a_stranger_becomes_the_person_who_gave_the_code_and_nobody_else(
         assert await rows(database, sa.select(users.c.role)) == ["owner"]
 
 
+async def test_a_stranger_who_says_yes_again_and_again_puts_one_card_there(database: Database, tmp_path: Path) -> None:
+    async with two(database, tmp_path, admit="pairing", owners=["fake:42"]) as (here, there):
+        code = code_in(await here.say("/link", **ADA))
+        for _ in range(3):
+            await there.say(f"/link {code} yes", **ADA)
+        assert sum("has brought your code" in text for text in here.transport.texts()) == 1
+
+
 async def test_a_stranger_who_is_taken_off_again_is_a_stranger(database: Database, tmp_path: Path) -> None:
     async with two(database, tmp_path, admit="pairing", owners=["fake:42"]) as (here, there):
         code = code_in(await here.say("/link", **ADA))
