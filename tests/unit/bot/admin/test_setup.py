@@ -27,6 +27,12 @@ NOBODY = "http://127.0.0.1:9"
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 
+def _processor_time(pid: int) -> str:
+    """What a process used of the processor so far, and whether it sleeps."""
+    state, *figures = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return " ".join((state, *figures[10:12]))
+
+
 class Terminal:
     """A person at `merk init`."""
 
@@ -58,6 +64,14 @@ class Terminal:
     async def passes_matrix(self) -> None:
         await self.reads("Homeserver")
         await self.types("")
+
+    async def is_asked(self) -> None:
+        """Wait until the program only waits for a key: a Ctrl-C just before that is heard at the next key."""
+        before, pid = "", self._child.pid
+        assert pid is not None
+        while (now := _processor_time(pid)) != before:
+            before = now
+            await asyncio.sleep(0.3)
 
     def interrupts(self) -> None:
         self._child.sendintr()
@@ -259,7 +273,7 @@ async def test_ctrl_c_leaves_nothing_behind_wherever_it_comes(target: Path) -> N
     async with BotApi() as telegram:
         async with terminal(target, MERK_TELEGRAM__BASE_URL=telegram.base_url) as person:
             await person.reads("Token")
-            await asyncio.sleep(0.2)
+            await person.is_asked()
             person.interrupts()
             assert await person.leaves() != 0
         telegram.private_chat(42, "Ada")
