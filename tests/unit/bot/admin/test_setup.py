@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import re
+import signal
 import sys
 import tomllib
 from collections.abc import AsyncGenerator
@@ -27,6 +28,11 @@ NOBODY = "http://127.0.0.1:9"
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 
 
+def _hears_ctrl_c() -> None:
+    """As in a terminal: what was started in the background, as tests may be, does not, nor do its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _processor_time(pid: int) -> str:
     """What a process used of the processor so far, and whether it sleeps."""
     state, *figures = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -48,6 +54,7 @@ class Terminal:
             encoding="utf-8",
             timeout=20,
             dimensions=(40, 160),
+            preexec_fn=_hears_ctrl_c,
         )
 
     async def reads(self, text: str) -> str:
