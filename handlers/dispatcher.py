@@ -1,6 +1,5 @@
 """One incoming thing in, reply events out. Access, session, routing, and the one error boundary."""
 
-import secrets
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -8,6 +7,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from handlers.access import Policy, Verdict, judge
+from handlers.again import again
 from handlers.locales import Phrases, nearest, phrases
 from handlers.routing import route
 from handlers.types import (
@@ -32,7 +32,7 @@ from memory.ports import Clock
 from memory.storage import awaiting, confirmations, members, people, sessions
 from memory.storage import log as message_log
 from memory.storage.database import Database
-from memory.storage.link_codes import LENGTH, LETTERS
+from memory.storage.link_codes import new_code
 from memory.storage.people import Pairing
 from memory.telemetry import TurnFailed
 from memory.types import Audience, FactRefused, ObservationRefused, Role, Session, User
@@ -181,7 +181,7 @@ class Dispatcher:
                 return [Notice(say("pairing-waits", code=pairing.code))]
             if await people.count_pairings(connection, now - PAIRING_MS) >= PAIRINGS_PER_HOUR:
                 return [Notice(say("pairing-later"))]
-            code = "".join(secrets.choice(LETTERS) for _ in range(LENGTH))
+            code = new_code()
             place = {"transport": incoming.place.transport, "chat": incoming.place.chat, "thread": ""}
             language = nearest(sender.language or self._default_language)
             pairing = Pairing(code, sender.identity, sender.name, language, place, now + PAIRING_MS)
@@ -241,8 +241,7 @@ class Dispatcher:
         if message is None:
             yield Notice(request.say("interrupted-resend"))
         else:
-            again = Button(request.say("answer-again"), "answer_again", {"message_id": message.id}, waits=True)
-            yield Card(request.say("interrupted"), ((again,),))
+            yield Card(request.say("interrupted"), ((again(request.say("answer-again"), message.id),),))
 
     async def _take_back(self, incoming: Incoming, known: _Known) -> Handled:
         """Nobody is let in or asked anything because of it, and no session begins."""

@@ -1,6 +1,7 @@
 """An edited message: offer to answer again (P43). A deleted one: take its words back. Neither runs a command."""
 
 from handlers import utterances
+from handlers.again import again
 from handlers.remembering import facts
 from handlers.types import Button, Card, Handler, Notice, Reply, Request
 from memory.memory import Memory
@@ -20,9 +21,8 @@ def edited(database: Database) -> Handler:
         for message in recent:
             text = utterances.edited(message, incoming.ref, incoming.text) if message.role == "user" else None
             if text is not None:
-                data = {"message_id": message.id, "text": text}
-                again = Button(request.say("answer-again"), "answer_again", data, waits=True)
-                yield Card(request.say("edited"), ((again, Button(request.say("no"), "leave")),))
+                yes = again(request.say("answer-again"), message.id, text=text)
+                yield Card(request.say("edited"), ((yes, Button(request.say("no"), "leave")),))
                 return
 
     return handle

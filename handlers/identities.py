@@ -1,6 +1,7 @@
 """How identities are spoken of, the card that asks whoever gave a code, and why two are not joined."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from handlers.locales import Phrases, phrases
@@ -34,7 +35,7 @@ def asking(brought: Brought, sender: Sender, place: Place) -> Card:
         "code": brought.code.code,
         "identity": sender.identity,
         "name": sender.name,
-        "place": {"transport": place.transport, "chat": place.chat, "thread": place.thread},
+        "place": asdict(place),
     }
     return confirming(phrases(brought.giver.reads), data, to=Recipient(Place(**brought.code.place), brought.giver.id))
 

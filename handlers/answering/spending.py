@@ -10,6 +10,7 @@ from decimal import Decimal
 from babel import Locale
 from babel.numbers import format_currency
 
+from handlers.again import again
 from handlers.locales import Phrases, phrases
 from handlers.types import Button, Card, Event, Notice, Place, Recipient, Request
 from memory.budget import Budget, Standing, key_of
@@ -78,19 +79,19 @@ class Spending:
     def _slow_down(self, request: Request, message_id: int) -> list[Event]:
         if not self.pace.tell(request.user.id):
             return []
-        again = Button(request.say("answer-now"), "answer_again", {"message_id": message_id}, waits=True)
-        return [Card(request.say("too-fast", n=self.pace.per_minute), ((again,),))]
+        now = again(request.say("answer-now"), message_id)
+        return [Card(request.say("too-fast", n=self.pace.per_minute), ((now,),))]
 
     async def _stop(self, request: Request, message_id: int) -> list[Event] | None:
         account = Account(user_id=request.user.id)
         if await self.budget.may_spend(account):
             return None
         say = request.say
-        again = Button(say("try-again"), "answer_again", {"message_id": message_id}, waits=True)
+        retry = again(say("try-again"), message_id)
         if request.user.role is Role.OWNER:
             lift = Button(say("budget-lift"), "lift_budget", {"whose": key_of(account), "message_id": message_id})
-            return [Card(say("budget-stopped-owner"), ((lift,), (again,)))]
-        card = Card(say("budget-stopped"), ((again,),))
+            return [Card(say("budget-stopped-owner"), ((lift,), (retry,)))]
+        card = Card(say("budget-stopped"), ((retry,),))
         return [card, *(await self._ask_owners(request.user, account))]
 
     async def warn(self, request: Request) -> list[Event]:

@@ -1,5 +1,6 @@
 """An owner lifts a budget until midnight; whose it was hears of it."""
 
+from handlers.again import again
 from handlers.answering.spending import Spending
 from handlers.locales import phrases
 from handlers.types import Button, Card, Handler, Notice, Place, Recipient, Reply, Request, UserError
@@ -31,4 +32,4 @@ def _again(request: Request) -> tuple[tuple[Button, ...], ...]:
     message_id: int | None = request.data.get("message_id")
     if message_id is None:
         return ()
-    return ((Button(request.say("try-again"), "answer_again", {"message_id": message_id}, waits=True),),)
+    return ((again(request.say("try-again"), message_id),),)

@@ -3,6 +3,8 @@
 Rule: a stranger who brings a code is not let in by it; they become the person who gave it, or stay a stranger.
 """
 
+from dataclasses import asdict
+
 from handlers.identities import asking, called, refusal
 from handlers.locales import Phrases
 from handlers.types import Button, Card, Command, Door, Incoming, Notice, Reply, Request, UserError
@@ -17,11 +19,9 @@ def command(linking: Linking) -> Command:
         if not request.audience.is_private:
             raise UserError(say("link-private"))
         words = request.args.split()
-        place = request.incoming.place
         try:
             if not words:
-                where = {"transport": place.transport, "chat": place.chat, "thread": place.thread}
-                code = await linking.offer(request.user.id, sender.identity, where)
+                code = await linking.offer(request.user.id, sender.identity, asdict(request.incoming.place))
                 # formatted: a tap on a command sends it at once, and without its code; code is copied
                 yield Card(say("link-code", code=code), formatted=True)
                 return

@@ -1,7 +1,7 @@
 """Reminders as people meet them: keeping and changing them, and their cards. What a card says comes from the row."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -60,12 +60,11 @@ class Reminders:
 
     async def keep(self, request: Request, when: When, text: str) -> Kept:
         text, redacted = redact_secrets(text)
-        place = request.incoming.place
         wish = Wish(
             user_id=request.user.id,
             session_id=request.session.id,
             owner=request.audience.owner,
-            place={"transport": place.transport, "chat": place.chat, "thread": place.thread},
+            place=asdict(request.incoming.place),
             text=text,
             starts=when.starts.isoformat(timespec="minutes"),
             timezone=self.zone(request.user).key,

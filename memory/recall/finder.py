@@ -51,7 +51,11 @@ class Ranked:
             among = np.flatnonzero(self.scores >= least)
         else:
             among = np.arange(len(self.scores))
-        return among[np.lexsort((-self.shelf.ids[among], -self.scores[among]))][:most]
+        return self.ordered(among)[:most]
+
+    def ordered(self, among: Ints) -> Ints:
+        """These places, best first; on equal scores the later message."""
+        return among[np.lexsort((-self.shelf.ids[among], -self.scores[among]))]
 
     def line(self, place: int) -> Line:
         return Line(

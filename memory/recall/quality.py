@@ -131,7 +131,7 @@ class Quality:
         await asyncio.sleep(_PAUSE_SECONDS)
         shelf = ranked.shelf
         then = np.flatnonzero((shelf.ids < one.question_id) & (shelf.sessions != one.session_id))
-        order = then[np.lexsort((-shelf.ids[then], -ranked.scores[then]))]
+        order = ranked.ordered(then)
         rank_of = {int(shelf.ids[place]): rank for rank, place in enumerate(order)}
         gold = [rank_of[each] for each in one.evidence if each in rank_of]
         if not gold:

@@ -51,6 +51,8 @@ class _Search:
     arms_by: float
     """Deadlines on the loop's clock: the arms leave time to load what they found."""
     all_by: float
+    asks: bool
+    """Whether memory is asked for anything: "hi" and "thanks" do not (pitfall P12)."""
     degraded: list[str] = field(default_factory=list[str])
     ms: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -97,6 +99,7 @@ class Recaller:
             began=time.monotonic(),
             arms_by=now + self._settings.recall_seconds * _ARMS_SHARE,
             all_by=now + self._settings.recall_seconds,
+            asks=self._settings.recall_sessions > 0 and asks(text),
         )
         async with asyncio.TaskGroup() as arms:  # none outlives another's failure: it would hold a connection
             vector = arms.create_task(self._embedded(search, text))  # what takes longest begins first
@@ -139,7 +142,7 @@ class Recaller:
 
     async def _said(self, search: _Search, audience: Audience, text: str) -> tuple[Question, Found, set[int]] | None:
         """The messages of this audience and where the question's words stand in them."""
-        if not self._asks(text):
+        if not search.asks:
             return None
         started = time.monotonic()
         try:
@@ -195,7 +198,7 @@ class Recaller:
         self, search: _Search, audience: Audience, session_id: int, text: str, vector: "asyncio.Task[Vector | None]"
     ) -> Sought | None:
         """The observations that may bear on it: ways to messages, before they are read."""
-        if not self._asks(text):
+        if not search.asks:
             return None
         started = time.monotonic()
         try:
@@ -219,12 +222,8 @@ class Recaller:
             search.miss("store", error)
             return ()
 
-    def _asks(self, text: str) -> bool:
-        """Say whether a text asks memory for anything: "hi" and "thanks" do not (pitfall P12)."""
-        return self._settings.recall_sessions > 0 and asks(text)
-
     async def _words(self, search: _Search, audience: Audience, text: str) -> dict[int, float]:
-        if not self._asks(text):
+        if not search.asks:
             return {}
         started = time.monotonic()
         try:
@@ -239,7 +238,7 @@ class Recaller:
 
     async def _embedded(self, search: _Search, text: str) -> Vector | None:
         """The question as the embedder sees it; None where it did not answer, or nothing is asked."""
-        if not self._asks(text):
+        if not search.asks:
             return None
         try:
             async with asyncio.timeout_at(search.arms_by):

@@ -193,7 +193,7 @@ class Shelf:
     @property
     def last(self) -> int:
         """The id of the newest message; 0 = there is none."""
-        return int(self.ids.max(initial=0))
+        return int(self.ids[self.by_id[-1]]) if len(self) else 0
 
     @property
     def last_coded(self) -> int:

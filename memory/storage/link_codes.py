@@ -9,9 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.storage.tables import link_codes
 
-LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 """Nothing that can be misread. Eight of them are 2^40 codes, and one holds for an hour: too many to guess."""
-LENGTH = 8
+_LENGTH = 8
 HOLDS_MS = 60 * 60 * 1000
 MOST_AN_HOUR = 5
 _KEPT_MS = 24 * 60 * 60 * 1000
@@ -30,6 +30,11 @@ class LinkCode:
     used_by: str | None
 
 
+def new_code() -> str:
+    """A code that people read and type: of a link, and of a pairing."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(_LENGTH))
+
+
 async def offer(
     connection: AsyncConnection, user_id: int, identity: str, place: dict[str, Any], now: int
 ) -> str | None:
@@ -40,7 +45,7 @@ async def offer(
         return None
     unused = link_codes.update().where(mine, link_codes.c.used_by.is_(None), link_codes.c.expires_at > now)
     await connection.execute(unused.values(expires_at=now))
-    code = "".join(secrets.choice(LETTERS) for _ in range(LENGTH))
+    code = new_code()
     values = {"code": code, "user_id": user_id, "identity": identity, "place": place}
     await connection.execute(link_codes.insert().values(**values, created_at=now, expires_at=now + HOLDS_MS))
     return code

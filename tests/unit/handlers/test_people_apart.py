@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from handlers.types import Place
 from memory.storage.database import Database
 from memory.storage.tables import facts, identities
+from tests.contract.transports import until
 from tests.fakes.house import House, house
 from tests.fakes.model import Says, call
 
@@ -31,9 +32,7 @@ async def test_p03_a_fact_is_its_speakers_whoever_spoke_last(database: Database,
     async with house(database, tmp_path, of_ada, of_bob, always="Noted.") as opened:
         assert opened.transport.accept is not None
         await opened.transport.accept("a", {"text": "my boat is blue", **ADA})
-        async with asyncio.timeout(10):
-            while not opened.model.requests:  # noqa: ASYNC110 - the fake has no event
-                await asyncio.sleep(0.01)
+        await until(lambda: opened.model.requests, 10)
         await opened.transport.accept("b", {"text": "my boat is red", **BOB})
         async with asyncio.timeout(10):
             while not await _owners(opened):  # noqa: ASYNC110 - the row is what is waited for
@@ -49,13 +48,9 @@ async def test_p05_a_late_answer_goes_to_who_asked_for_it(database: Database, tm
     async with house(database, tmp_path, Says("Your results are in.", gate=gate), always="Hello Bob.") as opened:
         assert opened.transport.accept is not None
         await opened.transport.accept("a", {"text": "are my results in?", **ADA})
-        async with asyncio.timeout(10):
-            while not opened.model.requests:  # noqa: ASYNC110 - the fake has no event
-                await asyncio.sleep(0.01)
+        await until(lambda: opened.model.requests, 10)
         await opened.transport.accept("b", {"text": "hello, I am Bob", **BOB})
-        async with asyncio.timeout(10):
-            while "Hello Bob." not in opened.transport.texts():  # noqa: ASYNC110 - the fake has no event
-                await asyncio.sleep(0.01)
+        await until(lambda: "Hello Bob." in opened.transport.texts(), 10)
         gate.set()
         await opened.settle()
         assert opened.transport.texts(Place("fake", "42", "")) == ["Your results are in."]
