@@ -87,10 +87,9 @@ async def wipe(connection: AsyncConnection, session_id: int, stub: str) -> int:
     What was shown, or is on its way, stays in the outbox as `wiping` until it is out of the chat; `stub` then takes
     the place of what cannot be deleted any more.
     """
-    working = sa.select(messages.c.id).where(_working(session_id))
     await connection.execute(
         outbox.update()
-        .where(outbox.c.message_id.in_(working))
+        .where(_shows_work(session_id))
         .values(
             status="wiping",
             event={"kind": "wipe", "text": stub},
@@ -145,6 +144,19 @@ async def idle_since(connection: AsyncConnection, before: int) -> list[Idle]:
         Idle(SessionState(**{name: row[name] for name in names}), row["transport"], row["external_id"], row["thread"])
         for row in (await connection.execute(query)).mappings()
     ]
+
+
+def _shows_work(session_id: int) -> sa.ColumnElement[bool]:
+    """The outbox rows of working output, and those that took the place of one: in the chat they are one message."""
+    working = sa.select(messages.c.id).where(_working(session_id))
+    first = outbox.alias()
+    shown_as = sa.select(first.c.lane + sa.cast(first.c.refs, sa.Text)).where(
+        first.c.message_id.in_(working), sa.cast(first.c.refs, sa.Text) != "[]"
+    )
+    in_its_place = sa.and_(
+        outbox.c.session_id == session_id, (outbox.c.lane + sa.cast(outbox.c.refs, sa.Text)).in_(shown_as)
+    )
+    return sa.or_(outbox.c.message_id.in_(working), in_its_place)
 
 
 def _working(session_id: int) -> sa.ColumnElement[bool]:
