@@ -7,7 +7,7 @@ without its day, once for all its kind, and each vector is moved a little, so th
 import asyncio
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
 from typing import TypeVar
@@ -25,10 +25,7 @@ from memory.storage.index.vectors import Indexed
 from memory.storage.tables import chats, evidence, facts, identities, learning, messages, sessions, summaries, users
 from memory.storage.tables import message_vectors as vector_rows
 
-HOW = (
-    "half of the messages are the measured person's, half nine other people's; "
-    "vectors: the embedder's of 1,000 kinds of sentence, each moved a little"
-)
+HOW = "ten people; vectors: the embedder's of 1,000 kinds of sentence, each moved a little"
 PER_SESSION = 40
 PEOPLE = 10
 FACTS = 30
@@ -43,32 +40,38 @@ _MOVED = 0.01
 T = TypeVar("T")
 
 
-async def fill(database: Database, directory: Path, embedder: Embedder, size: int, chance: random.Random) -> None:
-    """Write `size` messages and all that is derived from them; `directory` is where the vectors go."""
+async def fill(
+    database: Database, directory: Path, embedder: Embedder, size: int, chance: random.Random, every: int = 2
+) -> None:
+    """Write `size` messages and all that is derived from them; `directory` is where the vectors go.
+
+    One session in `every` is the measured person's, number 1.
+    """
     count = max(PEOPLE, size // PER_SESSION)
-    await _insert(database, users, (_person(number) for number in range(1, PEOPLE + 1)))
-    await _insert(database, identities, (_identity(number) for number in range(1, PEOPLE + 1)))
-    await _insert(database, chats, (_chat(number) for number in range(1, PEOPLE + 1)))
-    await _insert(database, sessions, (_session(number, count) for number in range(1, count + 1)))
-    await _insert(database, messages, (_message(number, count, chance) for number in range(size)))
-    await _insert(database, summaries, (_summary(number, embedder, chance) for number in range(1, count + 1)))
-    await _insert(database, learning, (_learned(number) for number in range(1, count + 1)))
-    await _insert(database, facts, (_fact(number, chance) for number in range(FACTS)))
+    await insert(database, users, (_person(number) for number in range(1, PEOPLE + 1)))
+    await insert(database, identities, (_identity(number) for number in range(1, PEOPLE + 1)))
+    await insert(database, chats, (_chat(number) for number in range(1, PEOPLE + 1)))
+    await insert(database, sessions, (_session(number, count, every) for number in range(1, count + 1)))
+    await insert(database, messages, (_message(number, count, every, chance) for number in range(size)))
+    await insert(database, summaries, (_summary(number, every, embedder, chance) for number in range(1, count + 1)))
+    await insert(database, learning, (_learned(number) for number in range(1, count + 1)))
+    await insert(database, facts, (_fact(number, chance) for number in range(FACTS)))
     async with database.write() as connection:
         await rebuild_words(connection)
     async with database.read() as connection:
         indexed = await with_views(connection, sa.true())
     kinds = await _embedded(embedder)
-    await write_evidence(database, embedder, lambda text: kinds[_kind_of(text)])
+    noise = np.random.default_rng(2)
+    await write_evidence(database, embedder, lambda _, text: _moved(kinds[_kind_of(text)], noise))
     await asyncio.to_thread(_write_vectors, directory, embedder, indexed, kinds)
 
 
-def _owner_of(session: int) -> int:
-    """Every second session is the measured person's, number 1; the others take turns."""
-    return 1 if session % 2 == 0 else 2 + session // 2 % (PEOPLE - 1)
+def _owner_of(session: int, every: int) -> int:
+    """The measured person, or one of the others, who take turns."""
+    return 1 if session % every == 0 else 2 + (session - session // every) % (PEOPLE - 1)
 
 
-async def _insert(database: Database, table: sa.Table, rows: Iterable[dict[str, object]]) -> None:
+async def insert(database: Database, table: sa.Table, rows: Iterable[Mapping[str, object]]) -> None:
     for batch in _batches(rows, _ROWS):
         async with database.write() as connection:
             await connection.execute(table.insert(), batch)
@@ -107,13 +110,20 @@ def _write_vectors(directory: Path, embedder: Embedder, indexed: Sequence[Indexe
     shards.close()
 
 
-async def write_evidence(database: Database, embedder: Embedder, vector_of: Callable[[str], Vector]) -> None:
-    """Index all messages: words by the shipped code in larger transactions, vectors moved a little."""
+async def sentences(embedder: Embedder, count: int, chance: random.Random) -> list[tuple[str, Vector]]:
+    """So many, each with its vector."""
+    kinds = await _embedded(embedder)
+    noise = np.random.default_rng(3)
+    texts = [_sentence(chance) for _ in range(count)]
+    return [(text, _moved(kinds[_kind_of(text)], noise)) for text in texts]
+
+
+async def write_evidence(database: Database, embedder: Embedder, vector_of: Callable[[int, str], Vector]) -> None:
+    """Index all that wait: words by the shipped code in larger transactions, vectors as they are given for each."""
     while True:
         async with database.write() as connection:
             if not await message_words.index_waiting(connection, _ROWS):
                 break
-    noise = np.random.default_rng(2)
     model = f"{embedder.name}:{embedder.dimension}"
     last = 0
     while True:
@@ -121,14 +131,14 @@ async def write_evidence(database: Database, embedder: Embedder, vector_of: Call
             query = (
                 sa.select(evidence.c.message_id, evidence.c.owner, messages.c.text)
                 .join(messages, messages.c.id == evidence.c.message_id)
-                .where(evidence.c.message_id > last)
+                .where(evidence.c.message_id > last, evidence.c.indexed_as.is_(None))
                 .order_by(evidence.c.message_id)
                 .limit(_ROWS)
             )
             rows = (await connection.execute(query)).all()
             if not rows:
                 return
-            packed = [message_vectors.pack(_moved(vector_of(row[2]), noise)) for row in rows]
+            packed = [message_vectors.pack(vector_of(row[0], row[2])) for row in rows]
             values = [
                 {"message_id": row[0], "model": model, "part": 0, "owner": row[1], "vector": vector}
                 for row, vector in zip(rows, packed, strict=True)
@@ -159,8 +169,8 @@ def _chat(number: int) -> dict[str, object]:
     return {"id": number, "transport": "fake", "external_id": str(41 + number), "kind": "ai", "created_at": _NOW}
 
 
-def _session(number: int, count: int) -> dict[str, object]:
-    person = _owner_of(number)
+def _session(number: int, count: int, every: int) -> dict[str, object]:
+    person = _owner_of(number, every)
     return {
         "id": number,
         "chat_id": person,
@@ -168,16 +178,16 @@ def _session(number: int, count: int) -> dict[str, object]:
         "user_id": person,
         "owner": f"u{person}",
         "title": f"Chat {number}",
-        "is_current": all(_owner_of(later) != person for later in range(number + 1, count + 1)),
+        "is_current": all(_owner_of(later, every) != person for later in range(number + 1, count + 1)),
         "created_at": _NOW,
         "last_used_at": _NOW + number,
     }
 
 
-def _message(number: int, count: int, chance: random.Random) -> dict[str, object]:
+def _message(number: int, count: int, every: int, chance: random.Random) -> dict[str, object]:
     session = min(number // PER_SESSION + 1, count)
     is_users = number % 2 == 0
-    person = _owner_of(session)
+    person = _owner_of(session, every)
     return {
         "session_id": session,
         "user_id": person if is_users else None,
@@ -188,10 +198,10 @@ def _message(number: int, count: int, chance: random.Random) -> dict[str, object
     }
 
 
-def _summary(number: int, embedder: Embedder, chance: random.Random) -> dict[str, object]:
+def _summary(number: int, every: int, embedder: Embedder, chance: random.Random) -> dict[str, object]:
     return {
         "session_id": number,
-        "owner": f"u{_owner_of(number)}",
+        "owner": f"u{_owner_of(number, every)}",
         "text": f"{_sentence(chance)} {_sentence(chance)}",
         "generated_by_model": "bench",
         "watermark": number * PER_SESSION,

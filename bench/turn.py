@@ -12,7 +12,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -31,6 +31,8 @@ from tests.fakes.transport import RecordingTransport
 
 WARM_UP = 20
 TURNS = 300
+HALF, TENTH = 2, 10
+"""One in so many sessions is the asker's: one of ten people who talk as much as all the others, or like them."""
 QUESTIONS = [
     "When did we plan to repair the bicycle?",
     "What did I say about the violin and the letter?",
@@ -75,6 +77,8 @@ class Figures:
     """Milliseconds a turn; `cpu_ms` is the mean processor time of all threads, which a busy machine does not blur."""
 
     messages: int
+    of_asker: int
+    """So many of them are those of the person who asks: their own are what recall looks through."""
     turns: int
     p50_ms: float
     p90_ms: float
@@ -83,9 +87,11 @@ class Figures:
     cpu_ms: float
 
 
-async def measure(sizes: Iterable[int], *, seed: int = 1) -> dict[str, object]:
-    """Time turns over stores of each size, then a real start."""
-    found = [await _at_size(size, random.Random(seed)) for size in sizes]
+async def measure(sizes: Sequence[int], *, seed: int = 1) -> dict[str, object]:
+    """Time turns over stores of each size, the last one with two shares of the asker's, then a real start."""
+    *smaller, largest = sizes
+    stores = [*((size, HALF) for size in smaller), (largest, TENTH), (largest, HALF)]
+    found = [await _at_size(size, every, random.Random(seed)) for size, every in stores]
     start = await started_process()
     return {
         "benchmark": "turn",
@@ -98,7 +104,7 @@ async def measure(sizes: Iterable[int], *, seed: int = 1) -> dict[str, object]:
     }
 
 
-async def _at_size(size: int, chance: random.Random) -> Figures:
+async def _at_size(size: int, every: int, chance: random.Random) -> Figures:
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(
             tenant=Tenant(data_dir=Path(folder)),
@@ -109,7 +115,7 @@ async def _at_size(size: int, chance: random.Random) -> Figures:
         clock = SystemClock()
         database = await open_database(settings, clock)
         embedder = UseEmbedder()
-        await fill(database, settings.tenant.data_dir / "chroma", embedder, size, chance)
+        await fill(database, settings.tenant.data_dir / "chroma", embedder, size, chance, every)
         chosen = Chosen(InstantModel(), "", "none")
         memory = make_memory(settings, clock, database, chosen, embedder)
         await memory.open()
@@ -131,22 +137,24 @@ async def _at_size(size: int, chance: random.Random) -> Figures:
         await app.stop()
         await memory.close()
         await database.close()
-    return _figures(size, times[WARM_UP:], cpu * 1000 / len(times))
+    return _figures(size, size // every, times[WARM_UP:], cpu * 1000 / len(times))
 
 
-def _figures(size: int, times: list[float], cpu: float) -> Figures:
+def _figures(size: int, of_asker: int, times: list[float], cpu: float) -> Figures:
     cuts = statistics.quantiles(times, n=100)
-    return Figures(size, len(times), *(round(value, 2) for value in (cuts[49], cuts[89], cuts[98], max(times), cpu)))
+    return Figures(
+        size, of_asker, len(times), *(round(value, 2) for value in (cuts[49], cuts[89], cuts[98], max(times), cpu))
+    )
 
 
 def table(result: dict[str, object]) -> str:
     """The figures for people."""
-    lines = ["messages   p50 ms   p90 ms   p99 ms   max ms   cpu ms"]
+    lines = ["messages   asker's   p50 ms   p90 ms   p99 ms   max ms   cpu ms"]
     turns = result["turn"]
     assert isinstance(turns, list)
     lines += [
-        f"{row['messages']:>8} {row['p50_ms']:>8} {row['p90_ms']:>8} {row['p99_ms']:>8} {row['max_ms']:>8} "
-        f"{row['cpu_ms']:>8}"
+        f"{row['messages']:>8} {row['of_asker']:>9} {row['p50_ms']:>8} {row['p90_ms']:>8} {row['p99_ms']:>8} "
+        f"{row['max_ms']:>8} {row['cpu_ms']:>8}"
         for row in json.loads(json.dumps(turns))
     ]
     lines.append(f"start to first poll {result['start_to_first_poll_s']} s, resident {result['resident_mb']} MB")

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -46,9 +46,9 @@ def main() -> None:
         sys.exit(1)
 
 
-def _run(work: Coroutine[Any, Any, None]) -> None:
-    with suppress(KeyboardInterrupt):
-        asyncio.run(work)
+def _run(work: Coroutine[Any, Any, None], loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> None:
+    with suppress(KeyboardInterrupt), asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(work)
 
 
 def _say_version(wanted: bool) -> None:
@@ -82,7 +82,7 @@ def run(config: Config = None) -> None:
     """Serve every configured transport."""
     from bot import serve  # noqa: PLC0415
 
-    _run(serve.serve(load(config)))
+    _run(serve.serve(load(config)), serve.new_loop)
 
 
 @app.command()
@@ -338,9 +338,12 @@ def turn(
     as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/turn.json.")] = False,
 ) -> None:
     """Time Merk's own part of a turn."""
+    from bot import serve  # noqa: PLC0415
+
     measured = _benchmark("turn")
     sizes = sorted({size for size in (1000, 10_000) if size < messages} | {messages})
-    _tell("turn", measured, asyncio.run(measured.measure(sizes)), as_json=as_json)
+    with asyncio.Runner(loop_factory=serve.new_loop) as runner:
+        _tell("turn", measured, runner.run(measured.measure(sizes)), as_json=as_json)
 
 
 @bench.command("recall")
@@ -358,11 +361,14 @@ def recall_quality(
 @bench.command()
 def peers(
     data: Annotated[Path, typer.Option(help="Conversations in LoCoMo's format.")],
+    beside: Annotated[
+        int, typer.Option(min=0, help="Measure again beside so many messages of other people; 0 = the files alone.")
+    ] = 100_000,
     as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/peers.json.")] = False,
 ) -> None:
     """Measure Merk beside what a user would otherwise take; the first run installs that into .venv-peers."""
     measured = _benchmark("peers")
-    _tell("peers", measured, asyncio.run(measured.measure(data)), as_json=as_json)
+    _tell("peers", measured, asyncio.run(measured.measure(data, beside)), as_json=as_json)
 
 
 @bench.command()

@@ -1,17 +1,23 @@
 """Runs the peers in their own environment: a job comes in as JSON, rankings and times go out.
 
+Other people's messages come with their vectors, which are not made again: they go in many at a time, as rows in the
+form of those that were added one by one (without mem0's history of changes, which no search reads).
+
 Rule: this file imports nothing of Merk, and no socket is opened while it measures.
 """
 
+import hashlib
 import importlib
 import json
 import socket
 import sys
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
 _refused: list[str] = []
+_ROWS = 1000
 
 
 def _refuse(_socket: object, address: object) -> None:
@@ -20,11 +26,14 @@ def _refuse(_socket: object, address: object) -> None:
 
 
 class _Peer:
-    """What is measured of each: adding a text, and finding the nearest ones of an owner."""
+    """What is measured of each, adding a text and finding the nearest ones of an owner; and how it is filled."""
 
     name = ""
 
     def add(self, owner: str, turn: str, text: str) -> None:
+        raise NotImplementedError
+
+    def fill(self, rows: list[dict[str, str]], vectors: Any) -> None:
         raise NotImplementedError
 
     def find(self, owner: str, question: str, most: int) -> list[str]:
@@ -47,6 +56,14 @@ class _PlainChroma(_Peer):
         row: dict[str, Any] = {"ids": [f"{owner}/{turn}"], "embeddings": [self._encode(text)]}
         self._collection.add(**row, documents=[text], metadatas=[{"owner": owner, "turn": turn}])
 
+    def fill(self, rows: list[dict[str, str]], vectors: Any) -> None:
+        self._collection.add(
+            ids=[f"{row['owner']}/{row['turn']}" for row in rows],
+            embeddings=vectors,
+            documents=[row["text"] for row in rows],
+            metadatas=[{"owner": row["owner"], "turn": row["turn"]} for row in rows],
+        )
+
     def find(self, owner: str, question: str, most: int) -> list[str]:
         found = self._collection.query(
             query_embeddings=[self._encode(question)], n_results=most, where={"owner": owner}, include=["metadatas"]
@@ -61,6 +78,7 @@ class _Mem0(_Peer):
 
     def __init__(self, folder: Path, encoder: Any) -> None:
         factory: Any = importlib.import_module("mem0.utils.factory").EmbedderFactory
+        self._lemmatized: Any = importlib.import_module("mem0.utils.lemmatization").lemmatize_for_bm25
         factory.provider_to_class = {**factory.provider_to_class, "langchain": "encoder.Encoder"}
         self._memory: Any = importlib.import_module("mem0").Memory.from_config(
             {
@@ -78,27 +96,57 @@ class _Mem0(_Peer):
         message = {"role": "user", "content": text}
         self._memory.add([message], user_id=owner, metadata={"turn": turn}, infer=False)
 
+    def fill(self, rows: list[dict[str, str]], vectors: Any) -> None:
+        """Into its own store, each row in the form of one that `add` has written."""
+        store = self._memory.vector_store
+        [[written]] = store.list(top_k=1)
+        payloads = [self._payload(written.payload, row) for row in rows]
+        store.insert(vectors.tolist(), payloads=payloads, ids=[str(uuid.uuid4()) for _ in rows])
+
+    def _payload(self, written: dict[str, Any], row: dict[str, str]) -> dict[str, Any]:
+        text = row["text"]
+        return written | {
+            "user_id": row["owner"],
+            "turn": row["turn"],
+            "data": text,
+            "text_lemmatized": self._lemmatized(text),
+            "hash": hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),
+        }
+
     def find(self, owner: str, question: str, most: int) -> list[str]:
         found = self._memory.search(question, filters={"user_id": owner}, top_k=most, threshold=0.0)
         return [str(each["metadata"]["turn"]) for each in found["results"]]
 
 
-def _measure(peer: _Peer, job: dict[str, Any]) -> dict[str, Any]:
+def _measure(peer: _Peer, job: dict[str, Any], vectors: Any) -> dict[str, Any]:
+    """With the files alone; then again, where there are others, with all of theirs in the same store."""
     began = time.perf_counter()
     for each in job["texts"]:
         peer.add(each["owner"], each["turn"], each["text"])
-    indexing = time.perf_counter() - began
+    per_second = len(job["texts"]) / (time.perf_counter() - began)
+    alone = _asked(peer, job) | {"indexed_per_second": per_second}
+    if not job["others"]:
+        return alone
+    for at in range(0, len(job["others"]), _ROWS):
+        peer.fill(job["others"][at : at + _ROWS], vectors[at : at + _ROWS])
+    return alone | {"beside": _asked(peer, job)}
+
+
+def _asked(peer: _Peer, job: dict[str, Any]) -> dict[str, Any]:
+    for each in job["questions"][: job["warm_up"]]:
+        peer.find(each["owner"], each["text"], job["most"])
     rankings: list[list[str]] = []
     times: list[float] = []
     for each in job["questions"]:
         began = time.perf_counter()
         rankings.append(peer.find(each["owner"], each["text"], job["most"]))
         times.append((time.perf_counter() - began) * 1000)
-    return {"rankings": rankings, "ms": times, "indexed_per_second": len(job["texts"]) / indexing}
+    return {"rankings": rankings, "ms": times}
 
 
 def main(job_file: str, result_file: str, folder: str) -> None:
     job: dict[str, Any] = json.loads(Path(job_file).read_text(encoding="utf-8"))
+    vectors: Any = importlib.import_module("numpy").load(job["vectors"], mmap_mode="r")
     encoder: Any = importlib.import_module("encoder")  # beside this file
     encoder.encode("warm")
     socket.socket.connect = _refuse
@@ -106,7 +154,7 @@ def main(job_file: str, result_file: str, folder: str) -> None:
     results: dict[str, Any] = {}
     for make in (_PlainChroma, _Mem0):
         peer = make(Path(folder), encoder)
-        results[peer.name] = _measure(peer, job)
+        results[peer.name] = _measure(peer, job, vectors)
     results["mem0"]["version"], results["chroma"]["version"] = versions("mem0ai"), versions("chromadb")
     results["connections refused"] = len(_refused)
     Path(result_file).write_text(json.dumps(results), encoding="utf-8")
