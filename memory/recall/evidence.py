@@ -6,8 +6,8 @@ Rule: triggers say what changed, so whatever is held in memory is as old as two 
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from memory.language.text import has_words, one_line, sentences, without_marks
 from memory.ports import Embedder, EmbedderError
 from memory.recall.question import Question
-from memory.recall.shelf import NO_CODES, Codes, Ints, Shelf
+from memory.recall.shelf import NO_CODES, NOWHERE, Codes, Ints, Posting, Shelf
 from memory.storage.database import Database
 from memory.storage.index import message_vectors, message_words
 from memory.storage.index.message_vectors import Waiting
@@ -34,6 +34,8 @@ _PAUSE_SECONDS = 0.01
 _PIECE = 400
 """Characters of a part of a long message, and how many parts a person's and an assistant's may have."""
 _MOST_PARTS = {True: 6, False: 2}
+_MOST_POSTINGS = 500
+"""Words of one shelf."""
 _MOST_BYTES = 768 * 1024 * 1024
 """Of shelves held in memory; the one used longest ago goes first. A thousand messages are 0.7 MB."""
 
@@ -45,8 +47,24 @@ class Found:
     """The owners' messages, and where the question's words stand in them."""
 
     shelf: Shelf
-    hits: list[list[Ints]]
+    hits: list[list[Posting]]
     names: dict[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A shelf as old as two counters, with where the words stand in its messages that were asked for."""
+
+    changes: Changes
+    shelf: Shelf
+    postings: dict[str, Posting] = field(default_factory=dict[str, Posting])
+
+    def keep(self, read: Mapping[str, Posting]) -> None:
+        """Remember where these words stand, if anywhere; with too much remembered, begin anew."""
+        self.postings.update(read)
+        size = sum(posting.nbytes for posting in self.postings.values())
+        if len(self.postings) > _MOST_POSTINGS or size > self.shelf.nbytes:
+            self.postings.clear()
 
 
 class Evidence:
@@ -56,7 +74,7 @@ class Evidence:
         self._database = database
         self._embedder = embedder
         self._serving = serving or Serving(database, embedder)
-        self._held: OrderedDict[tuple[str, ...], tuple[Changes, Shelf]] = OrderedDict()
+        self._held: OrderedDict[tuple[str, ...], _Held] = OrderedDict()
         self._names: dict[int, str] = {}
         self._working = asyncio.Lock()
         self.has_more = False
@@ -160,10 +178,25 @@ class Evidence:
         if not owners:
             raise ValueError("a search names the owners it may see (P28)")
         async with self._database.search() as connection:
-            shelf = await self._shelf(connection, tuple(sorted(owners)))
-            hits = await message_words.hits(connection, owners, question.forms)
-            names = await self._names_of(connection, shelf)
-        return Found(shelf, hits, names)
+            held = await self._hold(connection, tuple(sorted(owners)))
+            hits = await self._hits(connection, held, message_words.terms_of(owners, question.forms))
+            names = await self._names_of(connection, held.shelf)
+        return Found(held.shelf, hits, names)
+
+    async def _hits(
+        self, connection: AsyncConnection, held: _Held, words: Sequence[Sequence[str]]
+    ) -> list[list[Posting]]:
+        """Where the words stand: as remembered, for what was asked once is asked again, or as read now."""
+        terms = {term for word in words for term in word}
+        unknown = terms - held.postings.keys()
+        found = {term: held.postings[term] for term in terms - unknown}
+        if unknown:
+            read = await message_words.hits(connection, unknown)
+            new = {term: held.shelf.posting(read.get(term, NOWHERE)) for term in unknown}
+            held.keep(new)
+            found |= new
+        there = {term: posting for term, posting in found.items() if len(posting.whose)}
+        return [[there[term] for term in word if term in there] for word in words]
 
     async def _names_of(self, connection: AsyncConnection, shelf: Shelf) -> dict[int, str]:
         people = shelf.people
@@ -171,36 +204,40 @@ class Evidence:
             self._names |= await message_words.names(connection, people)
         return {person: self._names[person] for person in people if person in self._names}
 
-    async def _shelf(self, connection: AsyncConnection, owners: tuple[str, ...]) -> Shelf:
+    async def _hold(self, connection: AsyncConnection, owners: tuple[str, ...]) -> _Held:
         """The owners' columns: as held, with what was added since, or read anew."""
         async with self._database.read() as look_up:  # found by its key: not worth a trip to another thread
             now = await message_words.changes_of(look_up, owners)
         if self._serving.is_former:  # its vectors go with their words only; new ones are none of theirs
             now = replace(now, vectors=-1)
-        then, shelf = self._held.get(owners, (None, None))
-        if shelf is None or then != now:
-            shelf = await self._read(connection, owners, then, now, shelf)
-            self._held[owners] = now, shelf
-            while len(self._held) > 1 and sum(each.nbytes for _, each in self._held.values()) > _MOST_BYTES:
+        held = self._held.get(owners)
+        if held is None or held.changes != now:
+            held = self._held[owners] = await self._read(connection, owners, now, held)
+            while len(self._held) > 1 and sum(each.shelf.nbytes for each in self._held.values()) > _MOST_BYTES:
                 self._held.popitem(last=False)
         self._held.move_to_end(owners)
-        return shelf
+        return held
 
     async def _read(
-        self,
-        connection: AsyncConnection,
-        owners: tuple[str, ...],
-        then: Changes | None,
-        now: Changes,
-        held: Shelf | None,
-    ) -> Shelf:
-        if held is not None and then is not None:
-            rows = await message_words.columns(connection, owners, held.last)
-            codes = await self._codes(connection, owners, held.last_coded)
-            if now == Changes(then.words + len(rows), then.vectors + len(codes[0])):  # only added at the end
-                return held.with_later(rows, codes)
+        self, connection: AsyncConnection, owners: tuple[str, ...], now: Changes, held: _Held | None
+    ) -> _Held:
+        if held is not None:
+            rows = await message_words.columns(connection, owners, held.shelf.last)
+            codes = await self._codes(connection, owners, held.shelf.last_coded)
+            if now == Changes(held.changes.words + len(rows), held.changes.vectors + len(codes[0])):
+                return await self._with_later(connection, owners, now, held, rows, codes)  # only added at the end
         rows = await message_words.columns(connection, owners, 0)
-        return Shelf.of(rows, await self._codes(connection, owners, 0))
+        return _Held(now, Shelf.of(rows, await self._codes(connection, owners, 0)))
+
+    async def _with_later(
+        self, connection: AsyncConnection, owners: tuple[str, ...], now: Changes, held: _Held, rows: Ints, codes: Codes
+    ) -> _Held:
+        shelf, postings = held.shelf.with_later(rows, codes), dict(held.postings)
+        if len(rows) and postings:
+            later = await message_words.later_hits(connection, owners, held.shelf.last, postings.keys())
+            for term, ids in later.items():
+                postings[term] = postings[term].with_later(shelf.posting(ids))
+        return _Held(now, shelf, postings)
 
     async def _codes(self, connection: AsyncConnection, owners: Sequence[str], after: int) -> Codes:
         if self._serving.is_silent:

@@ -4,9 +4,10 @@ Rule: the owners come first; within them nothing is left out before the scores a
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -17,6 +18,10 @@ from memory.recall.question import Question, named_in, take_apart
 from memory.recall.shelf import Flags, Floats, Ints, Shelf
 from memory.recall.views import ENOUGH_WORDS, key_views, look, newer_view, speaker_view, when_view
 from memory.types import Lead
+
+_FOREMOST = 1000
+_AT_ONCE = 2000
+"""Fewer messages are judged in less time than a trip to another thread takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +34,9 @@ class Line:
     cosine: float | None
     words: float
     """Of the weight of the question's words, what share stands in or around it."""
-    views: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ranked:
     """All messages of the owners with their scores."""
 
@@ -44,8 +48,16 @@ class Ranked:
     foreign: Flags
     """Which are in another language than the question."""
 
+    @cached_property
+    def foremost(self) -> Ints:
+        """The places of the best `_FOREMOST` messages."""
+        return self._best(_FOREMOST)
+
     def best(self, most: int) -> Ints:
         """Places on the shelf, best first; on equal scores the later message."""
+        return self.foremost[:most] if most <= _FOREMOST else self._best(most)
+
+    def _best(self, most: int) -> Ints:
         if most < len(self.scores):
             least = np.partition(self.scores, -most)[-most]
             among = np.flatnonzero(self.scores >= least)
@@ -64,22 +76,24 @@ class Ranked:
             score=float(self.scores[place]),
             cosine=None if self.cosines is None else float(self.cosines[place]),
             words=float(self.words[place]),
-            views={name: float(view[place]) for name, view in self.views.items()},
         )
+
+    def why(self, place: int) -> dict[str, float]:
+        """A message's score in every view."""
+        return {name: float(view[place]) for name, view in self.views.items()}
 
     def sessions(self, most: int, *, without: int, lines: int, floor: float) -> list[list[Line]]:
         """The best sessions, each by its best messages; none whose best are neither near in meaning nor in words.
 
         A session's score is its best message's. `without` is the session that is going on.
         """
-        found: dict[int, list[Line]] = {}
-        for place in self.best(50 * most):
-            session = int(self.shelf.sessions[place])
-            if session == without or (session not in found and len(found) == most):
-                continue
-            of_session = found.setdefault(session, [])
-            if len(of_session) < lines:
-                of_session.append(self.line(int(place)))
+        places = self.best(50 * most)
+        places = places[self.shelf.sessions[places] != without]
+        sessions = self.shelf.sessions[places].tolist()
+        found: dict[int, list[Line]] = {session: [] for session in list(dict.fromkeys(sessions))[:most]}
+        for place, session in zip(places.tolist(), sessions, strict=True):
+            if session in found and len(found[session]) < lines:
+                found[session].append(self.line(place))
         return [each for each in found.values() if any(is_evidence(line, floor) for line in each)]
 
 
@@ -120,9 +134,15 @@ class Finder:
         """Fuse. `replaced` are messages whose facts were superseded, `leads` observations with the messages under them,
         and `floor` the cosine below which they lead nowhere.
         """
-        return await asyncio.to_thread(
-            judge, question, found, vector, asker, replaced, leads, floor, self._method, self.weights
-        )
+        judging = partial(judge, question, found, vector, asker, replaced, leads, floor, self._method, self.weights)
+        return judging() if len(found.shelf) < _AT_ONCE else await asyncio.to_thread(_sorted, judging)
+
+
+def _sorted(judging: Callable[[], Ranked]) -> Ranked:
+    """With its best at hand, so that sorting them is not left to the loop."""
+    ranked = judging()
+    _ = ranked.foremost
+    return ranked
 
 
 def judge(  # noqa: PLR0913, PLR0917 - see `Finder.rank`

@@ -64,13 +64,14 @@ def fuse(
         return _sum({name: _sign(name, weights) * to_unit(view) for name, view in views.items()})
     if method != "linear":
         raise ValueError(f"unknown fusion {method!r}: use linear, rrf, weighted_rrf or minmax")
-    lexical = _sum({name: weights.get(name, 0.0) * views[name] for name in WORDS if name in views})
-    others = _sum({name: weights.get(name, 0.0) * view for name, view in views.items() if name not in WORDS})
-    if "meaning" in views and any(name in views for name in WORDS):
-        share = PARAPHRASED if foreign is None else np.where(foreign, np.float32(ACROSS), np.float32(PARAPHRASED))
-        could = sum(weights.get(name, 0.0) for name in WORDS)
-        lexical = np.maximum(lexical, share * np.float32(could) * views["meaning"])
-    return lexical + others
+    words, others = _apart(views)
+    lexical = _weighted(words, weights)
+    if "meaning" in views and words:
+        could = np.float32(sum(weights.get(name, 0.0) for name in WORDS))
+        across, paraphrased = could * np.float32(ACROSS), could * np.float32(PARAPHRASED)
+        share = paraphrased if foreign is None else np.where(foreign, across, paraphrased)
+        np.maximum(lexical, share * views["meaning"], out=lexical)
+    return lexical + _weighted(others, weights)
 
 
 def to_unit(scores: Floats) -> Floats:
@@ -89,6 +90,20 @@ def _reciprocal(scores: Floats, k: int) -> Floats:
     """Of the rank of each; equal scores share the last of theirs, so that having none of it is worth nothing."""
     ranks = len(scores) - np.searchsorted(np.sort(scores), scores, side="left")
     return (1 / (k + ranks)).astype(np.float32)
+
+
+def _apart(views: Mapping[str, Floats]) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """The views that need words in common, and the others."""
+    words = {name: view for name, view in views.items() if name in WORDS}
+    return words, {name: view for name, view in views.items() if name not in WORDS}
+
+
+def _weighted(views: Mapping[str, Floats], weights: Mapping[str, float]) -> Floats:
+    """The sum of views, each times its weight; one 0 for no views."""
+    total = np.zeros(len(next(iter(views.values()), "0")), dtype=np.float32)
+    for name, view in views.items():
+        total += view * np.float32(weights.get(name, 0.0))
+    return total
 
 
 def _sum(parts: Mapping[str, Floats]) -> Floats:

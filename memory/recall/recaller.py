@@ -326,15 +326,14 @@ def _candidates(ranked: Ranked | None) -> list[dict[str, Any]]:
     """The best messages with their score in every view: why these and no others."""
     if ranked is None or not len(ranked.shelf):
         return []
-    best = [ranked.line(int(place)) for place in ranked.best(_TRACED)]
     return [
         {
-            "message": line.message_id,
-            "session": line.session_id,
-            "score": round(line.score, 3),
-            "views": {name: round(value, 3) for name, value in line.views.items()},
+            "message": int(ranked.shelf.ids[place]),
+            "session": int(ranked.shelf.sessions[place]),
+            "score": round(float(ranked.scores[place]), 3),
+            "views": {name: round(value, 3) for name, value in ranked.why(place).items()},
         }
-        for line in best
+        for place in ranked.best(_TRACED).tolist()
     ]
 
 

@@ -4,20 +4,24 @@ Each view is a number from 0 to 1 a message. The texts of the views are nowhere 
 message, or in its session, is added up from the single messages when it is asked for.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from memory.recall.fusion import to_unit
 from memory.recall.question import Question
-from memory.recall.shelf import Floats, Ints, Shelf
+from memory.recall.shelf import Floats, Posting, Shelf
 from memory.types import Lead
 
 K1, B = 1.2, 0.75
 """BM25's, as usual."""
 _AROUND = 2
 """Neighbours on each side that a message is read with."""
+_OF_NEIGHBOUR = 0.5
+"""Of a neighbour's cosine: a short reply means what it replies to."""
 _OF_ASSISTANT = 0.5
 """What an assistant's words count where they stand around a person's: they are many."""
 _DATE_TERMS = 3
@@ -43,28 +47,75 @@ class Looks:
     """Of the weight of the question's words, what share stands in or around the message."""
 
 
-def look(shelf: Shelf, question: Question, hits: Sequence[Sequence[Ints]], vector: Floats | None) -> Looks:
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What the views of a shelf rest on, whatever is asked."""
+
+    counted: Floats
+    """What a message's words count where they stand around another one."""
+    asks: Floats
+    said: Floats
+    """BM25's norms: of each message, of each with its neighbours, and of each session."""
+    around: Floats
+    session: Floats
+    beside: Floats
+    """Each message and its neighbours, weighed: what a smoothed cosine is divided by."""
+    newer: Floats
+
+
+_GROUNDS: WeakKeyDictionary[Shelf, _Ground] = WeakKeyDictionary()
+
+
+def _ground_of(shelf: Shelf) -> _Ground:
+    """As remembered: a shelf never changes."""
+    if shelf not in _GROUNDS:
+        _GROUNDS[shelf] = _lay(shelf)
+    return _GROUNDS[shelf]
+
+
+def _lay(shelf: Shelf) -> _Ground:
+    counted = np.where(shelf.is_person, np.float32(1.0), np.float32(_OF_ASSISTANT))
+    words = shelf.words * counted
+    ones = np.ones(len(shelf), dtype=np.float32)
+    beside = ones.copy()
+    _add_neighbours(shelf, beside, ones * np.float32(_OF_NEIGHBOUR), 1)
+    return _Ground(
+        counted=counted,
+        asks=shelf.is_question.astype(np.float32),
+        said=_norms(shelf.words + _DATE_TERMS),
+        around=_norms(_with_neighbours(shelf, shelf.words, words)),
+        session=_norms(np.add.reduceat(words, shelf.starts) if len(shelf) else words),
+        beside=beside,
+        newer=to_unit((shelf.at - shelf.at.min()).astype(np.float32)) if len(shelf) else ones,
+    )
+
+
+def look(shelf: Shelf, question: Question, hits: Sequence[Sequence[Posting]], vector: Floats | None) -> Looks:
     """All views that come from words and meaning. `hits` are the question's words' occurrences, by form."""
-    said = occurrences(shelf, hits)
-    dated = said + _dates(shelf, question)
-    counted = np.where(shelf.is_person, 1.0, _OF_ASSISTANT).astype(np.float32)
-    around, lengths = _around(shelf, said, counted)
-    scores, weights = bm25(dated, shelf.words + _DATE_TERMS)
-    of_sessions = np.add.reduceat(dated * counted, shelf.starts, axis=1) if len(shelf) else dated
-    session_lengths = np.add.reduceat(shelf.words * counted, shelf.starts) if len(shelf) else shelf.words
+    found = [at for at, forms in enumerate(hits) if forms or question.months[at] or question.numbers[at] > 0]
+    absent = len(hits) - len(found)
+    ground = _ground_of(shelf)
+    said = occurrences(shelf, [hits[at] for at in found])
+    dated = _dated(shelf, question, found, said)
+    scores, weights = _bm25(dated, ground.said)
+    of_sessions = np.add.reduceat(dated * ground.counted, shelf.starts, axis=1) if len(shelf) else dated
+    around = _with_neighbours(shelf, said, said * ground.counted)
     views = {
-        "said": _unit(scores, weights),
-        "around": _unit(*bm25(around, lengths)),
-        "session": _unit(*bm25(of_sessions, session_lengths))[shelf.runs],
-        "asks": shelf.is_question.astype(np.float32),
+        "said": _unit(scores, weights, absent),
+        "around": _unit(*_bm25(around, ground.around), absent),
+        "session": _unit(*_bm25(of_sessions, ground.session), absent)[shelf.runs],
+        "asks": ground.asks,
     }
-    views["answers"] = _neighbour(shelf, views["said"] * shelf.is_question, -1)
+    views["answers"] = np.zeros(len(shelf), dtype=np.float32)
+    views["answers"][1:] = views["said"][:-1] * ground.asks[:-1] * shelf.together(1)
     cosines = None
     if vector is not None and len(shelf) and shelf.dimension == len(vector):  # none, or another embedder's
         cosines, centred = shelf.likeness(vector)
-        views["meaning"] = to_unit(_smooth(shelf, centred))
-    total = max(float(weights.sum()), 1e-9)
-    return Looks(views, cosines, (weights @ (around > 0)).astype(np.float32) / total)
+        _add_neighbours(shelf, centred, centred * np.float32(_OF_NEIGHBOUR), 1)
+        views["meaning"] = to_unit(centred / ground.beside)
+    total = max(float(weights.sum()) + absent * _weight_of_absent(len(shelf)), 1e-9)
+    shares: Floats = weights @ (around > 0).astype(np.float32) / np.float32(total)
+    return Looks(views, cosines, shares)
 
 
 def speaker_view(shelf: Shelf, question: Question, named: frozenset[int], asker: int) -> Floats:
@@ -119,75 +170,79 @@ def key_views(shelf: Shelf, leads: Sequence[Lead], cosines: Floats | None, floor
 
 def newer_view(shelf: Shelf) -> Floats:
     """The place in time among all messages: what is said later may have replaced what was said before."""
-    return to_unit((shelf.at - shelf.at.min()).astype(np.float32)) if len(shelf) else shelf.words
+    return _ground_of(shelf).newer
 
 
-def occurrences(shelf: Shelf, hits: Sequence[Sequence[Ints]]) -> Floats:
+def occurrences(shelf: Shelf, hits: Sequence[Sequence[Posting]]) -> Floats:
     """How often each word stands in each message; of several forms of a word the one that stands there most."""
     found = np.zeros((len(hits), len(shelf)), dtype=np.float32)
     for row, forms in zip(found, hits, strict=True):
-        for docs in forms:
-            np.maximum(row, np.bincount(shelf.places(docs), minlength=len(shelf)), out=row)
+        for posting in forms:
+            places = shelf.by_id[posting.whose]
+            row[places] = np.maximum(row[places], posting.counts)
     return found
 
 
-def _dates(shelf: Shelf, question: Question) -> Floats:
-    """As if the day stood in each message: the words of a question that are a month, a day or a year."""
-    found = np.zeros((len(question.words), len(shelf)), dtype=np.float32)
+def _dated(shelf: Shelf, question: Question, which: Sequence[int], said: Floats) -> Floats:
+    """As if the day stood in each message: those of a question's words that are a month, a day or a year."""
     if not any(question.months) and max(question.numbers, default=-1) < 1:
-        return found
+        return said
+    found = said.copy()
     months = shelf.days.astype("datetime64[M]")
     month = months.astype(np.int64) % 12 + 1
     year = months.astype("datetime64[Y]").astype(np.int64) + 1970
     day = (shelf.days - months.astype("datetime64[D]")).astype(np.int64) + 1
-    for row, named, number in zip(found, question.months, question.numbers, strict=True):
+    for row, at in zip(found, which, strict=True):
+        named, number = question.months[at], question.numbers[at]
         if named:
-            row[month == named] = 1
+            row[month == named] += 1
         elif number > 0:
-            row[(day == number) | (year == number)] = 1
+            row[(day == number) | (year == number)] += 1
     return found
 
 
-def _around(shelf: Shelf, said: Floats, counted: Floats) -> tuple[Floats, Floats]:
-    """The same with the neighbours within the session, and how long that is."""
-    words, lengths = said.copy(), shelf.words.copy()
-    beside, beside_lengths = said * counted, shelf.words * counted
+def _with_neighbours(shelf: Shelf, values: Floats, theirs: Floats) -> Floats:
+    """Each message's value with those of its neighbours within the session."""
+    found = values.copy()
     for step in range(1, _AROUND + 1):
-        for way in (step, -step):
-            words += _neighbour(shelf, beside, way)
-            lengths += _neighbour(shelf, beside_lengths, way)
-    return words, lengths
-
-
-def _neighbour(shelf: Shelf, values: Floats, step: int) -> Floats:
-    """Of each message the value of the one `step` further in its session; 0 where there is none."""
-    found = np.zeros_like(values)
-    size = len(shelf) - abs(step)
-    if size <= 0:
-        return found
-    here, there = (slice(0, size), slice(step, None)) if step > 0 else (slice(-step, None), slice(0, size))
-    found[..., here] = values[..., there] * (shelf.runs[here] == shelf.runs[there])
+        _add_neighbours(shelf, found, theirs, step)
     return found
 
 
-def _smooth(shelf: Shelf, cosines: Floats) -> Floats:
-    """Each cosine with half of each neighbour's: a short reply means what it replies to."""
-    ones = np.ones(len(shelf), dtype=np.float32)
-    beside = _neighbour(shelf, ones, 1) + _neighbour(shelf, ones, -1)
-    near = _neighbour(shelf, cosines, 1) + _neighbour(shelf, cosines, -1)
-    return ((cosines + near / 2) / (1 + beside / 2)).astype(np.float32)
+def _add_neighbours(shelf: Shelf, values: Floats, theirs: Floats, step: int) -> None:
+    """Add to each message's value what is `step` before and behind it in its session."""
+    is_one = shelf.together(step)
+    values[..., :-step] += theirs[..., step:] * is_one
+    values[..., step:] += theirs[..., :-step] * is_one
 
 
 def bm25(occurrences: Floats, lengths: Floats) -> tuple[Floats, Floats]:
     """The scores of the documents, and each word's weight: its rarity."""
+    return _bm25(occurrences, _norms(lengths))
+
+
+def _bm25(occurrences: Floats, norms: Floats) -> tuple[Floats, Floats]:
     count = occurrences.shape[1]
-    holding = (occurrences > 0).sum(axis=1)
+    holding = np.count_nonzero(occurrences, axis=1)
     weights = np.log1p((count - holding + 0.5) / (holding + 0.5)).astype(np.float32)
-    mean = float(lengths.mean()) if count else 1.0
-    norm = K1 * (1 - B + B * lengths / max(mean, 1e-9))
-    return (weights @ (occurrences * (K1 + 1) / (occurrences + norm))).astype(np.float32), weights
+    shares = occurrences + norms
+    np.divide(occurrences, shares, out=shares)
+    return (weights * np.float32(K1 + 1)) @ shares, weights
 
 
-def _unit(scores: Floats, weights: Floats) -> Floats:
-    best = max(float(scores.max(initial=0)), float(weights.sum()) * (K1 + 1) * _ENOUGH, 1e-9)
-    return (scores / best).astype(np.float32)
+def _norms(lengths: Floats) -> Floats:
+    """How much a word in each document has to compete with, by its length."""
+    mean = float(lengths.mean()) if len(lengths) else 1.0
+    return (K1 * (1 - B) + np.float32(K1 * B / max(mean, 1e-9)) * lengths).astype(np.float32)
+
+
+def _weight_of_absent(count: int) -> float:
+    """The rarity of a word that none of so many documents has."""
+    return math.log1p((count + 0.5) / 0.5)
+
+
+def _unit(scores: Floats, weights: Floats, absent: int) -> Floats:
+    """`absent` words of the question stand nowhere: they could have scored all the same."""
+    could = float(weights.sum()) + absent * _weight_of_absent(len(scores))
+    best = max(float(scores.max(initial=0)), could * (K1 + 1) * _ENOUGH, 1e-9)
+    return (scores / np.float32(best)).astype(np.float32)

@@ -210,12 +210,19 @@ class Reopen:
     pass
 
 
-Step = Upsert | Delete | Erase | Reopen
+@dataclass(frozen=True)
+class Ask:
+    owner: str
+
+
+Step = Upsert | Delete | Erase | Reopen | Ask
 owners = st.sampled_from(["a", "b", "telegram:42|dm", "tèam|группа", "a\n"])
 ids = st.sampled_from([f"m{number}" for number in range(6)])
 upserts = st.builds(Upsert, owners, ids, st.integers(0, 40))
 deletes = st.builds(Delete, owners, st.lists(ids, max_size=4))
-steps = st.lists(upserts | upserts | upserts | deletes | st.builds(Erase) | st.builds(Reopen), max_size=25)
+asks = st.builds(Ask, owners)
+others = st.builds(Erase) | st.builds(Reopen)
+steps = st.lists(upserts | upserts | upserts | deletes | asks | asks | others, max_size=25)
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -252,6 +259,8 @@ async def take(step: Step, index: VectorIndex) -> int | None:
             return await index.delete(owner, row_ids)
         case Erase():
             return await index.erase_residue()
+        case Ask(owner):  # what was read for an answer may be remembered
+            return len(await index.query([owner], vector(0), 30))
         case Reopen():
             await index.close()
             return await index.open()

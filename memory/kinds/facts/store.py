@@ -21,7 +21,7 @@ _READ = tuple(
 
 async def in_force(connection: AsyncConnection, audience: Audience) -> list[Fact]:
     """The facts that hold for this audience, oldest first."""
-    return [_read(*row) for row in await connection.execute(_all_of(audience))]
+    return [_read(*row) for row in (await connection.execute(_all_of(audience))).all()]
 
 
 @lru_cache(maxsize=1000)

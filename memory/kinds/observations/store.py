@@ -1,6 +1,7 @@
 """Rows of observations and their evidence: every query carries the scope keys it may see."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
 import sqlalchemy as sa
@@ -33,8 +34,13 @@ def in_force(now: int) -> sa.ColumnElement[bool]:
 
 async def has_some(connection: AsyncConnection, keys: Sequence[str]) -> bool:
     """Whether anything was ever noticed that these may see."""
-    query = sa.select(observations.c.id).where(seen_by(observations.c.owner, keys)).limit(1)
-    return (await connection.execute(query)).first() is not None
+    return (await connection.execute(_any_of(tuple(keys)))).first() is not None
+
+
+@lru_cache(maxsize=1000)
+def _any_of(keys: tuple[str, ...]) -> sa.Select[Any]:
+    """Built once for each audience: every message asks it."""
+    return sa.select(observations.c.id).where(seen_by(observations.c.owner, keys)).limit(1)
 
 
 async def load(

@@ -22,7 +22,12 @@ class Collection(Protocol):
     def upsert(self, ids: list[str], embeddings: NDArray[np.float32], metadatas: list[dict[str, str]]) -> None: ...
 
     def get(
-        self, ids: list[str] | None = None, where: dict[str, Any] | None = None, *, include: list[str]
+        self,
+        ids: list[str] | None = None,
+        where: dict[str, Any] | None = None,
+        limit: int | None = None,
+        *,
+        include: list[str],
     ) -> dict[str, Any]: ...
 
     def query(

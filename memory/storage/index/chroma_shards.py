@@ -20,6 +20,7 @@ import structlog
 
 from memory.ports import Vector, VectorHit, VectorRow
 from memory.storage.index import chroma_files as files
+from memory.storage.index.chroma_held import Held
 from memory.storage.index.chroma_rows import Collection, is_same, key_of, row_id_of, split, vectors_of
 
 log = structlog.get_logger(__name__)
@@ -74,6 +75,7 @@ class Shards:
     def __init__(self, directory: Path, *, name: str, dimension: int) -> None:
         self._directory = directory
         self._dimension = dimension
+        self._held = Held(dimension)
         self._shares: dict[tuple[int, tuple[str, ...]], _Share] = {}
         self._rows_written: dict[int, int] = {}
         self._prefix = _prefix(name, dimension)
@@ -171,6 +173,7 @@ class Shards:
 
     def _stop(self) -> None:
         self._shards, self._others = {}, {}
+        self._held.clear()
         self._written = set()
         if self._client is not None:
             self._client.close()
@@ -216,6 +219,7 @@ class Shards:
                 embeddings=np.stack([row.vector for row in new]),
                 metadatas=[{"owner": row.owner} for row in new],
             )
+            self._held.put(new)
             if number not in self._written:  # the first write makes the graph's files
                 files.blank_unused(self._directory)
                 self._written.add(number)
@@ -224,6 +228,9 @@ class Shards:
         self.require()
         if number not in self._shards:
             return []
+        held = self._held.nearest(self._shards[number], owners, vector, limit)
+        if held is not None:
+            return held
         share = self._share(number, owners)
         if not share.theirs:
             return []
@@ -283,6 +290,7 @@ class Shards:
         if there:
             self._mark_stale(number)
             shard.delete(ids=there)
+            self._held.drop(owner, ids)
         return len(there)
 
     def ids(self, owner: str) -> set[str]:

@@ -4,7 +4,8 @@ Rule: a term stands behind its owner ("u7_garden"), so that scope comes before a
 nobody else's words.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,6 +111,13 @@ _ROWS = (
     .where(evidence.c.owner.in_(sa.bindparam("of", expanding=True)), evidence.c.message_id > sa.bindparam("after"))
     .order_by(evidence.c.message_id)
 )
+_BODIES = (
+    sa.select(evidence.c.message_id, evidence.c.body)
+    .where(evidence.c.owner.in_(sa.bindparam("of", expanding=True)), evidence.c.message_id > sa.bindparam("after"))
+    .order_by(evidence.c.message_id)
+)
+_TERM = re.compile(r"[\w']+")
+"""As the word index takes a body apart."""
 _HITS = sa.text(f"SELECT term, group_concat(doc) FROM {TERMS} WHERE term IN :terms GROUP BY term").bindparams(
     sa.bindparam("terms", expanding=True)
 )
@@ -127,17 +135,28 @@ async def columns(connection: AsyncConnection, owners: Sequence[str], after: int
     return np.array([tuple(row) for row in rows], dtype=np.int64).reshape(len(rows), 7)
 
 
-async def hits(
-    connection: AsyncConnection, owners: Sequence[str], words: Sequence[Iterable[str]]
-) -> list[list[NDArray[np.int64]]]:
-    """For every word of a question the ids of the messages with one of its forms, once an occurrence, form by form."""
-    forms = [[_term(owner, form) for form in sorted(word) for owner in owners] for word in words]
-    terms = sorted({term for word in forms for term in word})
-    if not terms:
-        return []
-    rows = (await connection.execute(_HITS, {"terms": terms})).all()
-    docs = {row[0]: np.fromstring(row[1], dtype=np.int64, sep=",") for row in rows}
-    return [[docs[term] for term in word if term in docs] for word in forms]
+def terms_of(owners: Sequence[str], words: Sequence[Iterable[str]]) -> list[list[str]]:
+    """For every word of a question the terms under which these owners' messages with one of its forms are found."""
+    return [[_term(owner, form) for form in sorted(word) for owner in owners] for word in words]
+
+
+async def hits(connection: AsyncConnection, terms: Iterable[str]) -> dict[str, NDArray[np.int64]]:
+    """Of each term that stands anywhere the ids of the messages with it, once an occurrence."""
+    wanted = sorted(set(terms))
+    rows = (await connection.execute(_HITS, {"terms": wanted})).all() if wanted else ()
+    return {row[0]: np.fromstring(row[1], dtype=np.int64, sep=",") for row in rows}
+
+
+async def later_hits(
+    connection: AsyncConnection, owners: Sequence[str], after: int, terms: Collection[str]
+) -> dict[str, NDArray[np.int64]]:
+    """The same in the messages after an id alone, which the word index cannot tell apart: their words are read."""
+    found: dict[str, list[int]] = {}
+    for message_id, body in (await connection.execute(_BODIES, {"of": owners, "after": after})).all():
+        for term in _TERM.findall(body):
+            if term in terms:
+                found.setdefault(term, []).append(message_id)
+    return {term: np.array(ids, dtype=np.int64) for term, ids in found.items()}
 
 
 async def names(connection: AsyncConnection, user_ids: Iterable[int]) -> dict[int, str]:

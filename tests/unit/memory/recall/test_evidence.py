@@ -1,5 +1,6 @@
 """Messages as evidence: in step with the log, within their owners, gone with their words."""
 
+from collections.abc import Sequence
 from datetime import date
 
 import pytest
@@ -8,7 +9,7 @@ import sqlalchemy as sa
 from memory.language.words import content_words
 from memory.recall.evidence import Evidence
 from memory.recall.finder import Finder, Ranked, asks
-from memory.recall.shelf import Shelf
+from memory.recall.shelf import Posting, Shelf
 from memory.scope import Audience
 from memory.storage import log
 from tests.unit.memory.world import World
@@ -122,6 +123,44 @@ async def test_what_is_held_in_memory_follows_the_log(world: World) -> None:
     _, found = await finder.words(ada.visible, "fence", TODAY)
     assert len(found.shelf) == 2
     assert found.hits == [[]]
+
+
+async def test_what_is_remembered_of_a_word_follows_the_log(world: World) -> None:
+    """One searcher that is asked for the same words again finds what one that is asked for the first time finds."""
+    ada = await world.person("ada")
+    held = Evidence(world.database, world.embedder)  # pyright: ignore[reportArgumentType] - as in World
+
+    async def stand() -> None:
+        await held.catch_up()
+        fresh = Evidence(world.database, world.embedder)  # pyright: ignore[reportArgumentType] - as in World
+        for text in ("fence", "fence gate", "Where is the unicorn?"):
+            _, ours = await Finder(held).words(ada.visible, text, TODAY)
+            _, theirs = await Finder(fresh).words(ada.visible, text, TODAY)
+            assert [_counts(ours.shelf, forms) for forms in ours.hits] == [
+                _counts(theirs.shelf, forms) for forms in theirs.hits
+            ]
+
+    await stand()
+    first = await world.talk(ada, "The fence needs paint, the whole fence.", "OK")
+    await stand()
+    second = await world.talk(ada, "The gate needs paint.", "Gate or fence?")
+    await stand()
+    await world.say(first, "The unicorn stands beside the fence.", ada)
+    await stand()
+    await world.memory.forget_session(ada, second.id)
+    await stand()
+    async with world.database.write() as connection:
+        await log.amend(connection, (await world.messages(first))[0].id, "The gate needs paint.")
+    await stand()
+
+
+def _counts(shelf: Shelf, forms: Sequence[Posting]) -> dict[int, float]:
+    """How often a word stands in each message."""
+    found: dict[int, float] = {}
+    for posting in forms:
+        for message, count in zip(shelf.ids[shelf.by_id[posting.whose]].tolist(), posting.counts.tolist(), strict=True):
+            found[message] = max(found.get(message, 0.0), count)
+    return found
 
 
 async def test_a_long_message_has_several_vectors(world: World) -> None:

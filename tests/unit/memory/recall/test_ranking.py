@@ -13,7 +13,7 @@ scores = st.dictionaries(st.integers(1, 9), st.floats(0.1, 20), max_size=9)
 
 
 def _line(session_id: int, score: float = 1.0) -> Line:
-    return Line(session_id * 10, session_id, score, 0.3, 0.5, {})
+    return Line(session_id * 10, session_id, score, 0.3, 0.5)
 
 
 def _ids(said: list[Line], cosines: dict[int, float], words: dict[int, float]) -> list[int]:

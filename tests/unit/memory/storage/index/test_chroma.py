@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from memory.ports import Vector, VectorRow
-from memory.storage.index import chroma_files
+from memory.storage.index import chroma_files, chroma_held
 from memory.storage.index.chroma import ChromaIndex, IndexUnavailable
 from memory.storage.index.chroma_shards import shard_of
 from tests.fakes.disk import files_under
@@ -417,9 +417,13 @@ async def test_d21_what_passes_is_no_damage(directory: Path, error: Exception, m
     await again.close()
 
 
+@pytest.mark.parametrize("most_held", [0, 1000])
 @pytest.mark.parametrize("share", [0.9, 0.5, 0.2, 0.02])
-async def test_what_is_nearest_is_found_whatever_share_of_a_shard_is_theirs(index: ChromaIndex, share: float) -> None:
-    """Looking past other people's rows and asking for one's own alone come to the same."""
+async def test_what_is_nearest_is_found_whatever_share_of_a_shard_is_theirs(
+    index: ChromaIndex, share: float, most_held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looking past other people's rows, asking for one's own alone and comparing held ones come to the same."""
+    monkeypatch.setattr(chroma_held, "MOST", most_held)
     other = next(f"u{number}" for number in range(100) if shard_of(f"u{number}") == shard_of(ANNA))
     count = round(1000 * share)
     mine = rows(ANNA, range(count))
@@ -428,4 +432,16 @@ async def test_what_is_nearest_is_found_whatever_share_of_a_shard_is_theirs(inde
     best = sorted(mine, key=lambda row: -float(row.vector @ asked))[:5]
     found = await index.query([ANNA], asked, 5)
     assert {hit.owner for hit in found} == {ANNA}
-    assert len({hit.id for hit in found} & {row.id for row in best}) >= 4
+    assert len({hit.id for hit in found} & {row.id for row in best}) >= (5 if most_held else 4)
+
+
+async def test_whose_rows_become_too_many_is_asked_of_the_graph(
+    index: ChromaIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chroma_held, "MOST", 5)
+    for number in range(8):
+        await index.upsert(rows(ANNA, range(number, number + 1)))
+        hits = await index.query([ANNA], vector(number), 3)
+        assert (hits[0].id, len(hits)) == (rows(ANNA, range(number, number + 1))[0].id, min(3, number + 1))
+    await index.delete(ANNA, [rows(ANNA, range(7, 8))[0].id])
+    assert rows(ANNA, range(7, 8))[0].id not in {hit.id for hit in await index.query([ANNA], vector(7), 8)}
