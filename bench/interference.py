@@ -13,12 +13,13 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from handlers import prompt
 from memory.instants import to_ms
@@ -28,7 +29,6 @@ from memory.ports import Embedder, Json, ModelRequest, ModelTraits, Purpose
 from memory.scope import PUBLIC, VIEW_SENSITIVE, Audience, group_key, own_key, sensitive_key, team_key
 from memory.storage import log, members, people, sessions
 from memory.storage.database import Database
-from memory.storage.driver import connect_directly
 from memory.storage.migrate import migrate
 from memory.types import MemorySettings, Message, ObservationRefused, Origin, Recall, Role, Session, Utterance
 from tests.fakes.clock import FrozenClock
@@ -127,11 +127,12 @@ class Life:
 
 
 class _OnTheLoop(Database):
-    """Every statement runs where it is asked for: nobody waits here, and a trip to a thread takes longer than it."""
+    """What reads much runs on the loop, too: nobody waits here, and a trip to a thread takes longer than it."""
 
-    def _engine(self, creator: Callable[..., Any], **options: Any) -> AsyncEngine:
-        del creator
-        return super()._engine(connect_directly, **options)
+    @asynccontextmanager
+    async def search(self) -> AsyncGenerator[AsyncConnection, None]:
+        async with self.read() as connection:
+            yield connection
 
 
 class Town:

@@ -7,6 +7,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import structlog
+import uvloop
 
 from bot import logs
 from bot.app import App, make_memory, open_database
@@ -19,6 +20,8 @@ from memory.instants import SystemClock
 if TYPE_CHECKING:
     from bot.web.server import WebServer
 
+new_loop = uvloop.new_event_loop
+"""A turn wakes its loop some sixty times: this one takes 1 ms less for that than Python's own (of 16)."""
 LOADED_SECONDS = 20
 """By then the libraries are in. What is there then stays: the garbage collector need not look through 300,000 objects
 time and again, for which everybody waits up to half a second.

@@ -14,7 +14,7 @@ import structlog
 from handlers import closing, failures, prompt, utterances
 from handlers.answering.accounting import account
 from handlers.answering.calls import Tool
-from handlers.answering.past import MessageTooLongError, Past
+from handlers.answering.past import Before, MessageTooLongError, Past
 from handlers.answering.rounds import Answer, Rounds
 from handlers.answering.spending import Spending
 from handlers.model_choice import Asked, Choice, Routing, choose
@@ -138,10 +138,11 @@ class Turn:
         self, request: Request, message: Message, recalling: "asyncio.Task[Recall]", stop: asyncio.Event
     ) -> Reply:
         answer = Answer(await self._works.load(request))
-        situation = await self._situation(request, message, recalling, answer.work)
+        before = await self._past.look(message)
+        situation = await self._situation(request, message, before, recalling, answer.work)
         recall = situation.recall
         answer.choice = self._choose(request, situation, answer.work)
-        async with aclosing(self._ask(request, situation, answer, stop)) as events:
+        async with aclosing(self._ask(request, before, situation, answer, stop)) as events:
             async for event in events:
                 yield event
         if answer.stop is StopReason.REFUSED:
@@ -158,13 +159,15 @@ class Turn:
             for event in await question(self._memory, request):
                 yield event
 
-    async def _ask(self, request: Request, situation: prompt.Situation, answer: Answer, stop: asyncio.Event) -> Reply:
+    async def _ask(
+        self, request: Request, before: Before, situation: prompt.Situation, answer: Answer, stop: asyncio.Event
+    ) -> Reply:
         """Ask the model; once more, with less in it, where the prompt was too long. Failures end in the answer."""
         newest = situation.newest
         try:
             assert answer.choice is not None, "the model is chosen before it is asked"
             build = partial(self._prompt, request, answer.choice)
-            answer.talk = talk = await self._past.open(situation, answer.choice.tier, build)
+            answer.talk = talk = await self._past.open(before, situation, answer.choice.tier, build)
             while True:
                 try:
                     rounds = Rounds(self._model, self._tools, request, newest.id, stop)
@@ -264,7 +267,7 @@ class Turn:
             external_ref=incoming.ref or None,
         )
         now = to_ms(self._clock.now())
-        async with self._database.write() as connection:
+        async with self._database.jot() as connection:
             message = await message_log.append(connection, utterance, now)
             await sessions.touch(connection, request.session.id, now)
         return message
@@ -288,17 +291,15 @@ class Turn:
         return Text(text, done=True, record=self._utterance(request, text))
 
     async def _situation(
-        self, request: Request, message: Message, recalling: "asyncio.Task[Recall]", work: Work
+        self, request: Request, message: Message, before: Before, recalling: "asyncio.Task[Recall]", work: Work
     ) -> prompt.Situation:
         """Everything there is to tell, with the window of what was said before."""
+        history = before.window(self._settings.window, self._settings.window_max)
         async with self._database.read() as connection:
-            count = await message_log.count(connection, message.session_id, before=message.id)
-            shown = count - prompt.window_start(count, self._settings.window, self._settings.window_max)
-            history = await message_log.newest(connection, message.session_id, shown, before=message.id)
             # what a person set for themselves is nobody else's business: a group has the persona alone
             own = instructions.subject_of(request.user.id) if request.audience.is_private else ""
             standing = await instructions.standing(connection, (instructions.PERSONA, own))
-        earlier = await self._memory.summary_of(request.session.id) if shown < count else ""
+        earlier = await self._memory.summary_of(request.session.id) if len(history) < before.count else ""
         return prompt.Situation(
             name=self._settings.name,
             now=self._local_time(request),

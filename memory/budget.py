@@ -104,7 +104,7 @@ class Budget:
 
     async def charge(self, charges: Sequence[Charge]) -> None:
         """Put on the bill what a call came to."""
-        async with self._database.write() as connection:
+        async with self._database.jot() as connection:
             await spend.add(connection, charges, self._now())
         self._changes += 1
         for whose in self._sums:

@@ -7,11 +7,12 @@ answer is sent again: a second card or notice harms nobody.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.transports.base import Fault, Outgoing, Part, SendError, Transport
 from bot.transports.limiter import Limiter
@@ -65,17 +66,57 @@ class Delivery:
         """Failures that no transport reports, row by row."""
         self._renewed: set[str] = set()
         """Lanes that got new rows while they may have been on their way out."""
+        self._taken: set[str] = set()
+        """Lanes whose next row is being written by somebody who begins it at once."""
         self._closing = False
         self._running = False
 
-    def wake(self, place: Place | None = None) -> None:
-        """There are new rows; begin at once with those of a place."""
+    def wake(self, place: Place | None = None, begun: OutboxRow | None = None) -> None:
+        """There are new rows; begin at once with those of a place, `begun` the one that is on its way already."""
         if place is None or not self._running:
             self._work.set()
-        elif place.lane in self._lanes:
+        elif place.lane in self._lanes.keys() | self._taken:
             self._renewed.add(place.lane)
         else:
-            self._start_lane(place.transport, place.lane)
+            self._start_lane(place.transport, place.lane, begun)
+
+    @asynccontextmanager
+    async def begun_at_once(self, place: Place) -> AsyncGenerator[Callable[[AsyncConnection], Awaitable[None]]]:
+        """What is given is to be called at the end of the transaction that writes a reply: where nothing waits in its
+        place, its first row is on its way with that, and an answer is a commit sooner. It is sent, with whatever else
+        waits there, when the transaction is through.
+        """
+        is_free = self._running and not self._closing and place.transport in self._transports
+        is_free = is_free and place.lane not in self._lanes.keys() | self._taken
+        begun: OutboxRow | None = None
+
+        async def begin(connection: AsyncConnection) -> None:
+            nonlocal begun
+            begun = await self._begin(connection, place) if is_free else None
+
+        if is_free:
+            self._taken.add(place.lane)
+        try:
+            yield begin
+        except BaseException:
+            begun = None  # it was not written
+            raise
+        finally:
+            if is_free:
+                self._taken.discard(place.lane)
+            self.wake(place, begun)
+
+    async def _begin(self, connection: AsyncConnection, place: Place) -> OutboxRow | None:
+        """The first row of a place, said to be on its way; None where it is to be looked at first, or has to wait."""
+        row = await outbox.next_in_lane(connection, place.transport, place.lane)
+        if row is None or row.status != "pending" or row.refs or self._wait(row) > 0:
+            return None
+        if row.event is None or row.event["replaces"]:
+            return None
+        if not self.limiter.try_now(place.chat, self._transports[place.transport].pace(place), reserve=0):
+            return None
+        await outbox.begin_sending(connection, row.id, ())
+        return row
 
     async def recover(self) -> None:
         """Settle what a crash left in flight. Once, before anything is sent."""
@@ -118,14 +159,18 @@ class Delivery:
         for row in rows:
             self._start_lane(row.transport, row.lane)
 
-    def _start_lane(self, transport: str, lane: str) -> None:
+    def _start_lane(self, transport: str, lane: str, begun: OutboxRow | None = None) -> None:
         # what is for a network that is away waits for a program that serves it
-        if transport in self._transports and lane not in self._lanes and not self._closing:
-            self._lanes[lane] = asyncio.create_task(self._work_lane(transport, lane))
+        is_free = transport in self._transports and lane not in self._lanes.keys() | self._taken
+        if is_free and (begun or not self._closing):
+            self._lanes[lane] = asyncio.create_task(self._work_lane(transport, lane, begun))
 
-    async def _work_lane(self, transport: str, lane: str) -> None:
+    async def _work_lane(self, transport: str, lane: str, begun: OutboxRow | None) -> None:
         waited_out = None
         try:
+            if begun is not None:
+                await asyncio.sleep(0)  # who waits behind it is told first that their turn has come
+                await self._try(begun, is_begun=True)
             while not self._closing and (row := await self._next(transport, lane)) is not None:
                 wait = self._wait(row)
                 if wait > 0 and waited_out != (row.id, row.not_before):
@@ -151,9 +196,9 @@ class Delivery:
         wait = (row.not_before - to_ms(self._clock.now())) / 1000
         return wait if wait <= LONGEST_WAIT_SECONDS else 0.0
 
-    async def _try(self, row: OutboxRow) -> None:
+    async def _try(self, row: OutboxRow, *, is_begun: bool = False) -> None:
         try:
-            await self._deliver(row)
+            await self._deliver(row, is_begun=is_begun)
         except Exception:
             log.exception("delivery.stumbled", row=row.id, lane=row.lane)
             await self._stumble(row)
@@ -194,7 +239,7 @@ class Delivery:
                 status = "pending" if _may_repeat(transport, row) else "doubtful"
                 await outbox.change(connection, row.id, status=status)
 
-    async def _deliver(self, row: OutboxRow) -> None:
+    async def _deliver(self, row: OutboxRow, *, is_begun: bool) -> None:
         transport = self._transports[row.transport]
         if row.status == "doubtful" and not transport.resends_safely:
             await self._set_aside(row, "unknown", Fault.UNKNOWN)
@@ -205,16 +250,18 @@ class Delivery:
         assert row.event is not None
         outgoing = unpack(row.event)
         try:
-            refs = await self._carry_out(transport, row, outgoing)
+            refs = await self._carry_out(transport, row, outgoing, is_begun=is_begun)
         except SendError as error:
             await self._settle(row, error)
             return
         except _Withdrawn:
             return
-        async with self._database.write() as connection:
+        async with self._database.jot() as connection:
             await outbox.sent(connection, row.id, refs, to_ms(self._clock.now()))
 
-    async def _carry_out(self, transport: Transport, row: OutboxRow, outgoing: Outgoing) -> tuple[str, ...]:
+    async def _carry_out(
+        self, transport: Transport, row: OutboxRow, outgoing: Outgoing, *, is_begun: bool
+    ) -> tuple[str, ...]:
         place = _place(row)
         parts = transport.render(outgoing)
         refs = row.refs
@@ -224,6 +271,8 @@ class Delivery:
         if outgoing.replaces and not refs:
             refs = await self._replace(transport, place, outgoing.replaces, parts[0])
         while len(refs) < len(parts):
+            if not (is_begun and not refs):
+                await self._begin_part(transport, row, refs)
             refs = (*refs, await self._send_part(transport, row, parts, refs))
         return refs
 
@@ -266,16 +315,20 @@ class Delivery:
                     raise
         return (ref,)
 
+    async def _begin_part(self, transport: Transport, row: OutboxRow, refs: tuple[str, ...]) -> None:
+        """Wait for the pace, then say that the part behind these is on its way. Raises `_Withdrawn`."""
+        place = _place(row)
+        await self.limiter.wait(place.chat, transport.pace(place))
+        async with self._database.jot() as connection:
+            if not await outbox.begin_sending(connection, row.id, refs):
+                raise _Withdrawn
+
     async def _send_part(
         self, transport: Transport, row: OutboxRow, parts: tuple[Part, ...], refs: tuple[str, ...]
     ) -> str:
         index = len(refs)
         part = parts[index]
         place = _place(row)
-        await self.limiter.wait(place.chat, transport.pace(place))
-        async with self._database.write() as connection:
-            if not await outbox.begin_sending(connection, row.id, refs):
-                raise _Withdrawn
         key = outbox.send_key(row.id, row.created_at, index)
         try:
             ref = await transport.send(place, part, key)

@@ -77,7 +77,7 @@ class Intake:
 
     async def accept(self, external_id: str, payload: dict[str, Any]) -> None:
         """Commit an update, then see to it. Returns when it is on disk."""
-        async with self._database.write() as connection:
+        async with self._database.jot() as connection:
             row_id = await inbox.add(connection, self._transport.name, external_id, payload, to_ms(self._clock.now()))
         if row_id is None:
             return
@@ -258,11 +258,11 @@ class Intake:
         may_grow = self._transport.preview_style(incoming.place) is Preview.EDIT
         context = Context(incoming.place, handled.user_id, handled.session_id, incoming.inbox_ids[0], may_grow)
         now = to_ms(self._clock.now())
-        async with self._database.write() as connection:
+        async with self._delivery.begun_at_once(incoming.place) as begin, self._database.jot() as connection:
             await post(connection, context, events, now)
             await inbox.finish(connection, incoming.inbox_ids, now)
-        elsewhere = [event.to.place for event in events if isinstance(event, Card | Notice) and event.to]
-        for place in {incoming.place, *elsewhere}:
+            await begin(connection)
+        for place in {event.to.place for event in events if isinstance(event, Card | Notice) and event.to}:
             self._delivery.wake(place)
         self._finished()
 
@@ -278,7 +278,7 @@ class Intake:
         await self._transport.acknowledge(incoming, "")
 
     async def _finish(self, ids: tuple[int, ...]) -> None:
-        async with self._database.write() as connection:
+        async with self._database.jot() as connection:
             await inbox.finish(connection, ids, to_ms(self._clock.now()))
 
 

@@ -57,6 +57,27 @@ _MOSTLY = 4  # a message of less than a quarter of the prompt is not what makes 
 Build = Callable[[Situation, ModelTraits], ModelRequest]
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What was said before a message, as it is stored."""
+
+    recent: Sequence[Message]
+    """The newest of it, oldest first: one more than a window may hold, where there are so many."""
+    count: int
+    """How many durable messages there are."""
+    stored: Stored
+    """The session's compaction."""
+    trace: Mapping[str, Any]
+    """Of the last answer."""
+    answered_at: int
+    """When that was, in ms."""
+
+    def window(self, kept: int, most: int) -> Sequence[Message]:
+        """The messages that are shown where nothing else stands for the others."""
+        shown = self.count - prompt.window_start(self.count, kept, most)
+        return self.recent[len(self.recent) - shown :]
+
+
 @dataclass(frozen=True)
 class Talk:
     """A prompt, and what it was made of."""
@@ -129,28 +150,35 @@ class Past:
         self._memory = memory
         self._model = model
         self._kept = kept
+        self._most = most
         self._windows = Windows(database, clock, kept, most)
         self._compact_from = compact_from
         self._making: dict[int, asyncio.Task[None]] = {}
 
-    async def open(self, situation: Situation, tier: Tier, build: Build) -> Talk:
+    async def look(self, newest: Message) -> Before:
+        """What is stored of the time before a message."""
+        session_id = newest.session_id
+        async with self._database.read() as connection:
+            recent, count = await message_log.newest_and_count(connection, session_id, self._most + 1, before=newest.id)
+            trace, answered_at = await message_log.last_trace(connection, session_id)
+            stored = await compactions.load(connection, session_id)
+        return Before(recent, count, stored, trace, answered_at)
+
+    async def open(self, before: Before, situation: Situation, tier: Tier, build: Build) -> Talk:
         """Show the model all that it can be shown. Raises `ModelError`."""
         traits = await self._model.traits(tier)
-        newest = situation.newest
-        async with self._database.read() as connection:
-            trace, at = await message_log.last_trace(connection, newest.session_id)
-            stored = await compactions.load(connection, newest.session_id)
-            last: dict[str, Any] = trace.get("prefix", {}) if to_ms(self._clock.now()) - at < CACHED_MS else {}
-            talk = Talk(situation, tier, traits, build, stored, last)
-            if stored.through_id >= newest.id:  # an old message, asked once more: the block knows what came of it
-                return replace(talk, stored=Stored())
-            since: list[Message] = []
-            if traits.compaction is not Compaction.NONE:
-                since = await message_log.newest_after(
-                    connection, newest.session_id, stored.through_id, MOST_MESSAGES, before=newest.id
-                )
+        newest, stored = situation.newest, before.stored
+        is_warm = to_ms(self._clock.now()) - before.answered_at < CACHED_MS
+        last: dict[str, Any] = before.trace.get("prefix", {}) if is_warm else {}
+        talk = Talk(situation, tier, traits, build, stored, last)
+        if stored.through_id >= newest.id:  # an old message, asked once more: the block knows what came of it
+            return replace(talk, stored=Stored())
         if traits.compaction is Compaction.NONE:
-            return await self._windowed(talk)
+            return await self._windowed(before, talk)
+        async with self._database.read() as connection:
+            since = await message_log.newest_after(
+                connection, newest.session_id, stored.through_id, MOST_MESSAGES, before=newest.id
+            )
         is_all = len(since) < MOST_MESSAGES
         earlier = "" if is_all else situation.earlier
         whole = replace(situation, history=since, earlier=earlier, compacted=stored.compacted)
@@ -161,14 +189,14 @@ class Past:
             return talk  # nothing has come of compactions for long
         return replace(talk, situation=whole)
 
-    async def _windowed(self, talk: Talk) -> Talk:
+    async def _windowed(self, before: Before, talk: Talk) -> Talk:
         """Show the window as it was last cut, where a summary stands for what fell out of it."""
         if talk.stored.compacted is None and not talk.situation.earlier:
             return talk  # nothing fell out, or nothing can stand for it
         if not is_ours(talk.stored) or not await self._is_windowed():
             return talk
-        newest = talk.situation.newest
-        window = await self._windows.open(newest.session_id, talk.stored, newest.id, is_cold=not talk.last)
+        session_id = talk.situation.newest.session_id
+        window = await self._windows.open(session_id, talk.stored, before.recent, is_cold=not talk.last)
         if window is None:
             return talk
         return replace(talk, stored=window.stored, situation=_within(talk.situation, window))

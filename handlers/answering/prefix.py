@@ -21,7 +21,7 @@ def prefix_of(situation: Situation, request: ModelRequest, model: str) -> Prefix
     history = request.messages[:-1]
     return {
         "model": model,
-        "tools": _digest([asdict(spec) for spec in request.tools]),
+        "tools": _digest([[spec.name, spec.description, spec.schema] for spec in request.tools]),
         "persona": _digest(situation.persona),
         "instructions": _digest(situation.instructions),
         "facts": _digest([fact.text for fact in situation.recall.facts if situation.is_private]),

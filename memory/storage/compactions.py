@@ -26,9 +26,13 @@ class Stored:
     """Whoever makes the next one tells it back."""
 
 
+_LOAD = sa.select(compactions).where(
+    compactions.c.session_id == sa.bindparam("of")
+)  # built once: every message asks it
+
+
 async def load(connection: AsyncConnection, session_id: int) -> Stored:
-    query = sa.select(compactions).where(compactions.c.session_id == session_id)
-    row = (await connection.execute(query)).mappings().first()
+    row = (await connection.execute(_LOAD, {"of": session_id})).mappings().first()
     if row is None:
         return Stored()
     if row["block"] is None:

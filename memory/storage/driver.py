@@ -1,7 +1,7 @@
-"""aiosqlite with one trip to its thread a statement, where the cursor of the library takes four, or with none.
+"""aiosqlite with one trip to its thread a statement, where the cursor of the library takes four.
 
-A trip costs a tenth of a millisecond of the event loop's time, more than a row that is found by its key. Rule: a result
-is read whole at once; nothing here streams.
+A trip costs a tenth of a millisecond of the event loop's time. Rule: a result is read whole at once; nothing here
+streams.
 """
 
 import sqlite3
@@ -58,17 +58,13 @@ class Cursor:
 class Connection(aiosqlite.Connection):
     """A connection whose cursors are ours."""
 
-    is_direct = False
-    """Statements run where they are asked for, on the loop: only for what a key finds, which never waits for a lock."""
     _begins = False
 
     def cursor(self) -> Cursor:  # pyright: ignore[reportIncompatibleMethodOverride] - SQLAlchemy awaits what it gives
         return Cursor(self)
 
     async def run(self, work: Any, *arguments: Any) -> Any:
-        """Do something with the sqlite3 connection, on its own thread unless it is direct."""
-        if self.is_direct:
-            return work(self._conn, *arguments)
+        """Do something with the sqlite3 connection, on its own thread."""
         return await self._execute(work, self._conn, *arguments)  # pyright: ignore[reportUnknownMemberType]
 
     def begin(self) -> None:
@@ -98,17 +94,12 @@ class Connection(aiosqlite.Connection):
         self._thread.daemon = True
 
 
-def connect(database: str, *, is_direct: bool = False, **options: Any) -> Connection:
+def connect(database: str, **options: Any) -> Connection:
     """As `aiosqlite.connect`, to be awaited."""
 
     def open_it() -> sqlite3.Connection:
         return sqlite3.connect(database, **options)
 
     connection = Connection(open_it, iter_chunk_size=64)
-    connection.is_direct = is_direct
     connection.end_with_the_program()
     return connection
-
-
-def connect_directly(database: str, **options: Any) -> Connection:
-    return connect(database, is_direct=True, **{**options, "check_same_thread": False})

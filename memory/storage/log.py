@@ -125,6 +125,7 @@ _NEVER = 2**62
 _EARLIER = durable(sa.bindparam("of", type_=sa.Integer)).where(messages.c.id < sa.bindparam("before"))
 _NEWEST = _EARLIER.order_by(messages.c.id.desc()).limit(sa.bindparam("most", type_=sa.Integer))
 _COUNT = sa.select(sa.func.count()).select_from(_EARLIER.subquery())
+_NEWEST_AND_COUNT = _NEWEST.add_columns(_COUNT.scalar_subquery().label("of_all"))
 
 
 async def newest(
@@ -134,6 +135,15 @@ async def newest(
     where = {"of": session_id, "most": limit, "before": _NEVER if before is None else before}
     rows = (await connection.execute(_NEWEST, where)).mappings().all()
     return [_message(row) for row in reversed(rows)]
+
+
+async def newest_and_count(
+    connection: AsyncConnection, session_id: int, limit: int, *, before: int
+) -> tuple[list[Message], int]:
+    """As `newest`, and how many there are in all."""
+    where = {"of": session_id, "most": limit, "before": before}
+    rows = (await connection.execute(_NEWEST_AND_COUNT, where)).mappings().all()
+    return [_message(row) for row in reversed(rows)], rows[0]["of_all"] if rows else 0
 
 
 _AFTER = _EARLIER.where(messages.c.id > sa.bindparam("after"))
@@ -171,12 +181,6 @@ async def said_by(connection: AsyncConnection, user_id: int, limit: int) -> list
         .limit(limit)
     )
     return list(reversed((await connection.execute(query)).scalars().all()))
-
-
-async def count(connection: AsyncConnection, session_id: int, *, before: int | None = None) -> int:
-    """How many durable messages a session has (before an id)."""
-    where = {"of": session_id, "before": _NEVER if before is None else before}
-    return int((await connection.execute(_COUNT, where)).scalar_one())
 
 
 async def since(connection: AsyncConnection, session_id: int, watermark: int) -> list[Message]:

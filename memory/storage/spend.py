@@ -36,26 +36,31 @@ class Total:
     """Those of them that no price is known for."""
 
 
+# built once: every answer does it
+_ADD = spend.insert().values(
+    user_id=sa.select(users.c.id).where(users.c.id == sa.bindparam("of_user")).scalar_subquery()
+)
+
+
 async def add(connection: AsyncConnection, charges: Sequence[Charge], now: int) -> None:
     """Put them on the bill; on nobody's in particular where the person became another one, or went, meanwhile."""
     for charge in charges:
         usage = charge.billed.usage
-        await connection.execute(
-            spend.insert().values(
-                user_id=sa.select(users.c.id).where(users.c.id == charge.account.user_id).scalar_subquery(),
-                session_id=charge.account.session_id,
-                purpose=charge.account.purpose,
-                model=charge.billed.model,
-                input=usage.input,
-                output=usage.output,
-                cache_read=usage.cache_read,
-                cache_write=usage.cache_write,
-                cache_write_1h=usage.cache_write_1h,
-                is_estimate=charge.is_estimate,
-                nano_usd=charge.nano_usd,
-                created_at=now,
-            )
-        )
+        values = {
+            "of_user": charge.account.user_id,
+            "session_id": charge.account.session_id,
+            "purpose": charge.account.purpose,
+            "model": charge.billed.model,
+            "input": usage.input,
+            "output": usage.output,
+            "cache_read": usage.cache_read,
+            "cache_write": usage.cache_write,
+            "cache_write_1h": usage.cache_write_1h,
+            "is_estimate": charge.is_estimate,
+            "nano_usd": charge.nano_usd,
+            "created_at": now,
+        }
+        await connection.execute(_ADD, values)
 
 
 async def spent(

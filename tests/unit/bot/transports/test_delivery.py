@@ -1,8 +1,10 @@
 """The one engine for every send."""
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
+import sqlalchemy as sa
 
 from bot.transports.base import Fault, Key, Outgoing, Pace, Part, SendError
 from bot.transports.delivery import Delivery
@@ -10,7 +12,7 @@ from bot.transports.limiter import Limiter
 from bot.transports.posting import Context, pack, post, unpack
 from handlers.types import Button, Card, Event, Notice, Place, Text
 from memory.instants import to_ms
-from memory.storage import outbox, people, sessions
+from memory.storage import outbox, people, sessions, tables
 from memory.storage.database import Database
 from memory.storage.outbox import Draft, OutboxRow
 from memory.types import Audience, Role, Utterance
@@ -455,3 +457,86 @@ async def test_what_was_being_sent_when_the_program_stumbled_is_offered(
     await _with_time(world, steps=2)
     assert world.transport.texts() == ["The answer.", "May be lost."]
     assert (await world.row(1)).status == "unknown"
+
+
+# --- begun with the transaction that writes it ------------------------------------------------------
+
+
+async def _hand_over(world: World, *events: Event, fails: bool = False) -> list[str]:
+    """Write a reply as the intake does; return how its rows stand when the transaction is through."""
+    async with world.delivery.begun_at_once(HOME) as begin, world.database.jot() as connection:
+        await post(connection, world.context, list(events), to_ms(world.clock.now()))
+        await begin(connection)
+        if fails:
+            raise ZeroDivisionError
+    async with world.database.read() as connection:
+        rows = (await connection.execute(sa.select(tables.outbox.c.status).order_by(tables.outbox.c.id))).scalars()
+        return list(rows)
+
+
+@pytest.fixture
+async def running(world: World) -> AsyncIterator[World]:
+    task = asyncio.create_task(world.delivery.run())
+    await asyncio.sleep(0)
+    yield world
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def _until_idle(world: World) -> None:
+    async with asyncio.timeout(10):
+        while not await world.delivery.idle():  # noqa: ASYNC110 - rows set no event
+            await asyncio.sleep(0.005)
+
+
+async def test_where_nothing_waits_a_reply_is_on_its_way_with_its_own_transaction(running: World) -> None:
+    assert await _hand_over(running, Notice("one"), Notice("two")) == ["sending", "pending"]
+    await _until_idle(running)
+    assert running.transport.texts() == ["one", "two"]
+
+
+async def test_a_reply_that_is_not_written_is_not_sent(running: World) -> None:
+    with pytest.raises(ZeroDivisionError):
+        await _hand_over(running, Notice("lost"), fails=True)
+    await _until_idle(running)
+    assert await _hand_over(running, Notice("kept")) == ["sending"]
+    await _until_idle(running)
+    assert running.transport.texts() == ["kept"]
+
+
+async def test_a_reply_behind_another_waits_for_its_turn(running: World) -> None:
+    running.transport.faults.append(SendError(Fault.LATER, "429", retry_after=0.05))
+    await running.post(Notice("first"))
+    running.delivery.wake(HOME)
+    await asyncio.sleep(0.02)
+    assert await _hand_over(running, Notice("second")) == ["pending", "pending"]
+    running.clock.advance(seconds=1)
+    await _until_idle(running)
+    assert running.transport.texts() == ["first", "second"]
+
+
+async def test_p33_a_reply_waits_where_the_chat_must_not_be_written_to(running: World) -> None:
+    running.delivery.limiter.block(HOME.chat, 0.05)
+    assert await _hand_over(running, Notice("patient")) == ["pending"]
+    await _until_idle(running)
+    assert running.transport.texts() == ["patient"]
+
+
+async def test_what_is_written_meanwhile_by_others_goes_out_too(running: World) -> None:
+    async with running.delivery.begun_at_once(HOME):
+        await running.post(Notice("from elsewhere"))
+        running.delivery.wake(HOME)
+        await asyncio.sleep(0.02)
+        assert running.transport.texts() == []  # the place is taken
+    await _until_idle(running)
+    assert running.transport.texts() == ["from elsewhere"]
+
+
+async def test_p32_a_reply_that_was_begun_when_the_program_died_is_offered(world: World) -> None:
+    async with world.database.jot() as connection:
+        await post(connection, world.context, [Text("An answer.", done=True)], 0)
+        await outbox.begin_sending(connection, 1, ())
+    await world.delivery.recover()
+    await world.deliver()
+    assert world.reasons == ["unknown"]
+    assert world.transport.texts() == ["May be lost."]

@@ -1,6 +1,7 @@
 """Reads side by side, writes one at a time."""
 
 import asyncio
+import sqlite3
 from contextlib import suppress
 
 import pytest
@@ -97,3 +98,76 @@ async def test_a_search_that_is_given_up_while_it_connects_loses_no_connection(d
                 await connection.execute(sa.text("SELECT 1"))
     async with database.search() as connection:
         assert (await connection.execute(sa.text("SELECT 1"))).scalar_one() == 1
+
+
+async def test_p58_jotting_and_writing_side_by_side_lose_nothing(database: Database) -> None:
+    async with database.jot() as connection:
+        await connection.execute(kept_values.insert().values(key="n", value=0, updated_at=0))
+
+    async def add_one(number: int) -> None:
+        async with database.jot() if number % 2 else database.write() as connection:
+            value = (await connection.execute(sa.select(kept_values.c.value))).scalar_one()
+            await asyncio.sleep(0)
+            await connection.execute(kept_values.update().values(value=value + 1))
+
+    await asyncio.gather(*(add_one(number) for number in range(120)))
+    async with database.read() as connection:
+        assert (await connection.execute(sa.select(kept_values.c.value))).scalar_one() == 120
+
+
+async def test_a_failed_jot_leaves_nothing_and_the_next_one_works(database: Database) -> None:
+    async def jot(key: str, *, fails: bool) -> None:
+        async with database.jot() as connection:
+            await connection.execute(kept_values.insert().values(key=key, value=0, updated_at=0))
+            if fails:
+                raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await jot("lost", fails=True)
+    await jot("kept", fails=False)
+    async with database.read() as connection:
+        assert (await connection.execute(sa.select(kept_values.c.key))).scalars().all() == ["kept"]
+
+
+async def test_the_loop_goes_on_while_another_process_writes(database: Database) -> None:
+    """A driver that waits for the lock would hold up everybody."""
+    other = sqlite3.connect(database.url.partition("///")[2], isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    ticks = 0
+
+    async def jot() -> None:
+        async with database.jot() as connection:
+            await connection.execute(kept_values.insert().values(key="n", value=1, updated_at=0))
+
+    task = asyncio.create_task(jot())
+    while ticks < 20:
+        await asyncio.sleep(0.001)
+        ticks += 1
+    assert not task.done()
+    other.execute("ROLLBACK")
+    other.close()
+    await task
+    async with database.read() as connection:
+        assert (await connection.execute(sa.select(kept_values.c.value))).scalar_one() == 1
+
+
+async def test_a_jot_that_is_given_up_at_any_moment_leaves_all_or_nothing(database: Database) -> None:
+    async def jot(number: int) -> None:
+        async with database.jot() as connection:
+            for half in "ab":
+                await connection.execute(kept_values.insert().values(key=f"{number}{half}", value=1, updated_at=0))
+                await asyncio.sleep(0)
+
+    for number in range(40):
+        task = asyncio.create_task(jot(number))
+        for _ in range(number % 8):
+            await asyncio.sleep(0)
+        if number >= 32:
+            await asyncio.sleep(0.0002 * (number - 32))  # somewhere in the commit
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    async with database.read() as connection:
+        keys = (await connection.execute(sa.select(kept_values.c.key))).scalars().all()
+    assert all(f"{key[:-1]}a" in keys and f"{key[:-1]}b" in keys for key in keys)
+    await jot(99)
