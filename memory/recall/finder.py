@@ -20,8 +20,8 @@ from memory.recall.views import ENOUGH_WORDS, key_views, look, newer_view, speak
 from memory.types import Lead
 
 _FOREMOST = 1000
-_AT_ONCE = 2000
-"""Fewer messages are judged in less time than a trip to another thread takes."""
+_AT_ONCE = 12_000
+"""Fewer messages are judged within a millisecond: as long as a trip to another thread takes where cores are few."""
 
 
 @dataclass(frozen=True, slots=True)
