@@ -363,7 +363,7 @@ def peers(
     data: Annotated[Path, typer.Option(help="Conversations in LoCoMo's format.")],
     beside: Annotated[
         int, typer.Option(min=0, help="Measure again beside so many messages of other people; 0 = the files alone.")
-    ] = 100_000,
+    ] = 400_000,
     as_json: Annotated[bool, typer.Option("--json", help="Also write bench/results/peers.json.")] = False,
 ) -> None:
     """Measure Merk beside what a user would otherwise take; the first run installs that into .venv-peers."""

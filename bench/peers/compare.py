@@ -6,7 +6,8 @@ little) and come in many at a time: into Merk as rows, words and vectors of othe
 collection, into mem0 through its own vector store with the payload that `add(infer=False)` writes.
 
 Rule: everybody gets "speaker: text" and ranks a conversation's own turns; times are from the question to the ranking.
-Before each time a few questions are asked that do not count, and Merk holds nothing in memory that it read before.
+Before each time a few questions are asked that do not count, and Merk holds nothing in memory that it read before. Its
+BM25 is asked right after the whole of it, and finds the words of the question remembered.
 """
 
 import json

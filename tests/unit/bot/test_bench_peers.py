@@ -100,7 +100,7 @@ async def test_in_merk_other_people_are_indexed_each_with_the_words_and_the_vect
     assert int(np.argmax(ranked.cosines)) == 10
 
 
-@pytest.mark.parametrize(("words", "beside"), [([], 100_000), (["--beside", "3000"], 3000), (["--beside", "0"], 0)])
+@pytest.mark.parametrize(("words", "beside"), [([], 400_000), (["--beside", "3000"], 3000), (["--beside", "0"], 0)])
 def test_how_many_are_beside_is_an_option(words: list[str], beside: int, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[Path, int]] = []
 
