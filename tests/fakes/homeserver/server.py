@@ -269,7 +269,7 @@ class HomeserverFake:
         invited = {
             room.id: {"invite_state": {"events": [_stripped(event) for event in room.state()]}}
             for room in self.world.rooms.values()
-            if room.membership(BOT) == "invite" and (not since or room.membership(BOT, since + 1) != "invite")
+            if room.membership(BOT) == "invite" and room.has_changed(BOT, since)
         }
         left: Json = {
             room.id: {}

@@ -39,6 +39,11 @@ class Room:
         ]
         return str(found[0]["content"]["membership"]) if found else "leave"
 
+    def has_changed(self, user: str, since: int) -> bool:
+        """Whether something was said of somebody's membership after a place; an invitation may be said again."""
+        member = ("m.room.member", user)
+        return any(at > since and (event["type"], event.get("state_key")) == member for at, event in self.events)
+
     def find(self, event_id: str) -> Json | None:
         return next((event for _, event in self.events if event["event_id"] == event_id), None)
 
