@@ -157,5 +157,6 @@ class OnTelegram(Conversation):
 @asynccontextmanager
 async def on_telegram(folder: Path) -> AsyncGenerator[Conversation, None]:
     """A private chat with a Merk that is not started yet."""
-    async with deployment(folder) as merk:
+    fast = {"MERK_BUDGET__MESSAGES_PER_MINUTE": "1000"}  # many kills are more than a person says in a minute
+    async with deployment(folder, more=fast) as merk:
         yield OnTelegram(merk)
