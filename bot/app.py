@@ -210,8 +210,6 @@ class App:
             settings=TurnSettings(
                 settings.tenant.name,
                 settings.tenant.timezone,
-                section.window,
-                section.window_max,
                 trivial_to_small=settings.model.trivial_to_small,
             ),
         )

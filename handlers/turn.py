@@ -51,8 +51,6 @@ _BYTES_A_TOKEN = 3
 class TurnSettings:
     name: str
     timezone: str
-    window: int = 12
-    window_max: int = 24
     trivial_to_small: bool = False
     """Greetings and thanks go to the small model."""
 
@@ -294,17 +292,16 @@ class Turn:
         self, request: Request, message: Message, before: Before, recalling: "asyncio.Task[Recall]", work: Work
     ) -> prompt.Situation:
         """Everything there is to tell, with the window of what was said before."""
-        history = before.window(self._settings.window, self._settings.window_max)
         async with self._database.read() as connection:
             # what a person set for themselves is nobody else's business: a group has the persona alone
             own = instructions.subject_of(request.user.id) if request.audience.is_private else ""
             standing = await instructions.standing(connection, (instructions.PERSONA, own))
-        earlier = await self._memory.summary_of(request.session.id) if len(history) < before.count else ""
+        earlier = "" if before.is_all else await self._memory.summary_of(request.session.id)
         return prompt.Situation(
             name=self._settings.name,
             now=self._local_time(request),
             is_private=request.audience.is_private,
-            history=history,
+            history=before.window,
             newest=message,
             earlier=earlier,
             work=await self._note(request, work),

@@ -71,14 +71,14 @@ class Delivery:
         self._closing = False
         self._running = False
 
-    def wake(self, place: Place | None = None, begun: OutboxRow | None = None) -> None:
-        """There are new rows; begin at once with those of a place, `begun` the one that is on its way already."""
+    def wake(self, place: Place | None = None) -> None:
+        """There are new rows; begin at once with those of a place."""
         if place is None or not self._running:
             self._work.set()
-        elif place.lane in self._lanes.keys() | self._taken:
+        elif self._is_busy(place.lane):
             self._renewed.add(place.lane)
         else:
-            self._start_lane(place.transport, place.lane, begun)
+            self._start_lane(place.transport, place.lane)
 
     @asynccontextmanager
     async def begun_at_once(self, place: Place) -> AsyncGenerator[Callable[[AsyncConnection], Awaitable[None]]]:
@@ -86,8 +86,8 @@ class Delivery:
         place, its first row is on its way with that, and an answer is a commit sooner. It is sent, with whatever else
         waits there, when the transaction is through.
         """
-        is_free = self._running and not self._closing and place.transport in self._transports
-        is_free = is_free and place.lane not in self._lanes.keys() | self._taken
+        is_served = self._running and not self._closing and place.transport in self._transports
+        is_free = is_served and not self._is_busy(place.lane)
         begun: OutboxRow | None = None
 
         async def begin(connection: AsyncConnection) -> None:
@@ -104,7 +104,10 @@ class Delivery:
         finally:
             if is_free:
                 self._taken.discard(place.lane)
-            self.wake(place, begun)
+            if begun is None:
+                self.wake(place)
+            else:
+                self._start_lane(place.transport, place.lane, begun)
 
     async def _begin(self, connection: AsyncConnection, place: Place) -> OutboxRow | None:
         """The first row of a place, said to be on its way; None where it is to be looked at first, or has to wait."""
@@ -116,7 +119,10 @@ class Delivery:
         if not self.limiter.try_now(place.chat, self._transports[place.transport].pace(place), reserve=0):
             return None
         await outbox.begin_sending(connection, row.id, ())
-        return row
+        return replace(row, status="sending")
+
+    def _is_busy(self, lane: str) -> bool:
+        return lane in self._lanes or lane in self._taken
 
     async def recover(self) -> None:
         """Settle what a crash left in flight. Once, before anything is sent."""
@@ -161,8 +167,7 @@ class Delivery:
 
     def _start_lane(self, transport: str, lane: str, begun: OutboxRow | None = None) -> None:
         # what is for a network that is away waits for a program that serves it
-        is_free = transport in self._transports and lane not in self._lanes.keys() | self._taken
-        if is_free and (begun or not self._closing):
+        if transport in self._transports and not self._is_busy(lane) and (begun or not self._closing):
             self._lanes[lane] = asyncio.create_task(self._work_lane(transport, lane, begun))
 
     async def _work_lane(self, transport: str, lane: str, begun: OutboxRow | None) -> None:
@@ -170,7 +175,7 @@ class Delivery:
         try:
             if begun is not None:
                 await asyncio.sleep(0)  # who waits behind it is told first that their turn has come
-                await self._try(begun, is_begun=True)
+                await self._try(begun)
             while not self._closing and (row := await self._next(transport, lane)) is not None:
                 wait = self._wait(row)
                 if wait > 0 and waited_out != (row.id, row.not_before):
@@ -196,9 +201,9 @@ class Delivery:
         wait = (row.not_before - to_ms(self._clock.now())) / 1000
         return wait if wait <= LONGEST_WAIT_SECONDS else 0.0
 
-    async def _try(self, row: OutboxRow, *, is_begun: bool = False) -> None:
+    async def _try(self, row: OutboxRow) -> None:
         try:
-            await self._deliver(row, is_begun=is_begun)
+            await self._deliver(row)
         except Exception:
             log.exception("delivery.stumbled", row=row.id, lane=row.lane)
             await self._stumble(row)
@@ -239,7 +244,7 @@ class Delivery:
                 status = "pending" if _may_repeat(transport, row) else "doubtful"
                 await outbox.change(connection, row.id, status=status)
 
-    async def _deliver(self, row: OutboxRow, *, is_begun: bool) -> None:
+    async def _deliver(self, row: OutboxRow) -> None:
         transport = self._transports[row.transport]
         if row.status == "doubtful" and not transport.resends_safely:
             await self._set_aside(row, "unknown", Fault.UNKNOWN)
@@ -250,7 +255,7 @@ class Delivery:
         assert row.event is not None
         outgoing = unpack(row.event)
         try:
-            refs = await self._carry_out(transport, row, outgoing, is_begun=is_begun)
+            refs = await self._carry_out(transport, row, outgoing)
         except SendError as error:
             await self._settle(row, error)
             return
@@ -259,9 +264,7 @@ class Delivery:
         async with self._database.jot() as connection:
             await outbox.sent(connection, row.id, refs, to_ms(self._clock.now()))
 
-    async def _carry_out(
-        self, transport: Transport, row: OutboxRow, outgoing: Outgoing, *, is_begun: bool
-    ) -> tuple[str, ...]:
+    async def _carry_out(self, transport: Transport, row: OutboxRow, outgoing: Outgoing) -> tuple[str, ...]:
         place = _place(row)
         parts = transport.render(outgoing)
         refs = row.refs
@@ -271,7 +274,7 @@ class Delivery:
         if outgoing.replaces and not refs:
             refs = await self._replace(transport, place, outgoing.replaces, parts[0])
         while len(refs) < len(parts):
-            if not (is_begun and not refs):
+            if refs or row.status != "sending":  # else the first part was begun with the row's own transaction
                 await self._begin_part(transport, row, refs)
             refs = (*refs, await self._send_part(transport, row, parts, refs))
         return refs

@@ -63,19 +63,16 @@ class Before:
 
     recent: Sequence[Message]
     """The newest of it, oldest first: one more than a window may hold, where there are so many."""
-    count: int
-    """How many durable messages there are."""
+    window: Sequence[Message]
+    """Those of them that are shown where nothing else stands for the others."""
+    is_all: bool
+    """The window holds everything that was said."""
     stored: Stored
     """The session's compaction."""
     trace: Mapping[str, Any]
     """Of the last answer."""
     answered_at: int
     """When that was, in ms."""
-
-    def window(self, kept: int, most: int) -> Sequence[Message]:
-        """The messages that are shown where nothing else stands for the others."""
-        shown = self.count - prompt.window_start(self.count, kept, most)
-        return self.recent[len(self.recent) - shown :]
 
 
 @dataclass(frozen=True)
@@ -150,19 +147,20 @@ class Past:
         self._memory = memory
         self._model = model
         self._kept = kept
-        self._most = most
         self._windows = Windows(database, clock, kept, most)
         self._compact_from = compact_from
         self._making: dict[int, asyncio.Task[None]] = {}
 
     async def look(self, newest: Message) -> Before:
         """What is stored of the time before a message."""
-        session_id = newest.session_id
+        session_id, most = newest.session_id, self._windows.most
         async with self._database.read() as connection:
-            recent, count = await message_log.newest_and_count(connection, session_id, self._most + 1, before=newest.id)
+            recent, count = await message_log.newest_and_count(connection, session_id, most + 1, before=newest.id)
             trace, answered_at = await message_log.last_trace(connection, session_id)
             stored = await compactions.load(connection, session_id)
-        return Before(recent, count, stored, trace, answered_at)
+        fallen = prompt.window_start(count, self._kept, most)
+        window = recent[len(recent) - (count - fallen) :]
+        return Before(recent, window, fallen == 0, stored, trace, answered_at)
 
     async def open(self, before: Before, situation: Situation, tier: Tier, build: Build) -> Talk:
         """Show the model all that it can be shown. Raises `ModelError`."""

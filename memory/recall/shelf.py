@@ -199,9 +199,7 @@ class Shelf:
     def with_vectors(self, codes: Codes) -> "Shelf":
         """With vectors of messages that have none yet; those of messages that are not here are left out."""
         of, scales, numbers = codes
-        whose = np.searchsorted(self._sorted_ids, of)
-        is_here = whose < len(self)
-        is_here[is_here] = self._sorted_ids[whose[is_here]] == of[is_here]
+        whose, is_here = self._numbers(of)
         if not is_here.any():
             return self
         if not is_here.all():
@@ -270,13 +268,16 @@ class Shelf:
 
     def posting(self, message_ids: Ints) -> Posting:
         """Of a term that stands in these messages, each as often as it is named; those not here are left out."""
-        if not len(self) or not len(message_ids):
-            return Posting(NOWHERE, np.zeros(0, np.float32))
         told, counts = np.unique(message_ids, return_counts=True)
-        whose = np.searchsorted(self._sorted_ids, told)
-        whose[whose == len(self)] = 0
-        is_here = self._sorted_ids[whose] == told
+        whose, is_here = self._numbers(told)
         return Posting(whose[is_here], counts[is_here].astype(np.float32))
+
+    def _numbers(self, message_ids: Ints) -> tuple[Ints, Flags]:
+        """Of each message its number in the order of ids, and whether it is here at all."""
+        numbers = np.searchsorted(self._sorted_ids, message_ids)
+        is_here = numbers < len(self)
+        is_here[is_here] = self._sorted_ids[numbers[is_here]] == message_ids[is_here]
+        return numbers, is_here
 
     @cached_property
     def _sorted_ids(self) -> Ints:
@@ -288,10 +289,8 @@ class Shelf:
 
     def places(self, message_ids: Ints) -> Ints:
         """Where messages stand here; those that do not are left out."""
-        ids = self._sorted_ids
-        at = np.searchsorted(ids, message_ids)
-        at[at == len(ids)] = 0
-        return self.by_id[at[ids[at] == message_ids]] if len(ids) else at[:0]
+        numbers, is_here = self._numbers(message_ids)
+        return self.by_id[numbers[is_here]]
 
     def likeness(self, vector: Floats) -> tuple[Floats, Floats]:
         """Each message's cosine with a question, and the same centred: of its nearest part; 0 without a vector."""

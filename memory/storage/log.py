@@ -128,11 +128,9 @@ _COUNT = sa.select(sa.func.count()).select_from(_EARLIER.subquery())
 _NEWEST_AND_COUNT = _NEWEST.add_columns(_COUNT.scalar_subquery().label("of_all"))
 
 
-async def newest(
-    connection: AsyncConnection, session_id: int, limit: int, *, before: int | None = None
-) -> list[Message]:
-    """The last `limit` durable messages, oldest first; `before` leaves out that id and what follows."""
-    where = {"of": session_id, "most": limit, "before": _NEVER if before is None else before}
+async def newest(connection: AsyncConnection, session_id: int, limit: int) -> list[Message]:
+    """The last `limit` durable messages, oldest first."""
+    where = {"of": session_id, "most": limit, "before": _NEVER}
     rows = (await connection.execute(_NEWEST, where)).mappings().all()
     return [_message(row) for row in reversed(rows)]
 
@@ -140,7 +138,7 @@ async def newest(
 async def newest_and_count(
     connection: AsyncConnection, session_id: int, limit: int, *, before: int
 ) -> tuple[list[Message], int]:
-    """As `newest`, and how many there are in all."""
+    """As `newest` of those before an id, and how many they are in all."""
     where = {"of": session_id, "most": limit, "before": before}
     rows = (await connection.execute(_NEWEST_AND_COUNT, where)).mappings().all()
     return [_message(row) for row in reversed(rows)], rows[0]["of_all"] if rows else 0

@@ -47,11 +47,12 @@ class Held:
     def nearest(self, shard: Collection, owners: Sequence[str], vector: Vector, limit: int) -> list[VectorHit] | None:
         """The nearest rows of all of them, best first; None where somebody has too many."""
         hits: list[VectorHit] = []
+        asked = _unit(vector)
         for owner in owners:
             rows = self._rows(shard, owner)
             if rows is None:
                 return None
-            cosines = rows.vectors @ (vector / np.linalg.norm(vector))
+            cosines = rows.vectors @ asked
             least = np.partition(cosines, -limit)[-limit] if limit < len(cosines) else -np.inf
             best: list[int] = np.flatnonzero(cosines >= least).tolist()
             hits += [VectorHit(id=rows.ids[at], owner=owner, cosine=float(cosines[at])) for at in best]
