@@ -36,7 +36,7 @@ fmt: .venv/.dev ## format the code
 
 e2e: .venv/.dev ## tests that need a browser, npm or a homeserver
 	@PYTHON=$(PYTHON) scripts/setup e2e
-	$(BIN)/python -m pytest -m external
+	$(BIN)/python -m pytest -m external -n 2 --dist loadfile
 
 bench: .venv/.dev ## measure Merk's own time in a turn
 	$(BIN)/merk bench turn --messages 100000 --json
