@@ -19,12 +19,12 @@ WORDS: Final = ("said", "around", "session")
 
 WEIGHTS: Final[Mapping[str, float]] = MappingProxyType(
     {
-        "said": 2.2,
-        "around": 2.7,
-        "session": 2.65,
-        "meaning": 3.65,
+        "said": 1.85,
+        "around": 3.25,
+        "session": 2.4,
+        "meaning": 3.25,
         "speaker": 2.6,
-        "asks": -0.65,
+        "asks": -0.6,
         "answers": 1.75,
         "when": 1.0,
         "newer": 0.2,

@@ -18,8 +18,8 @@ from memory.types import Lead
 
 K1, B = 1.2, 0.75
 """BM25's, as usual."""
-_AROUND = 2
-"""Neighbours on each side that a message is read with."""
+_AROUND = (0.7, 0.5, 0.35)
+"""What the neighbours on each side count that a message is read with, the nearest first."""
 _OF_NEIGHBOUR = 0.5
 """Of a neighbour's cosine: a short reply means what it replies to."""
 _OF_ASSISTANT = 0.5
@@ -78,7 +78,7 @@ def _lay(shelf: Shelf) -> _Ground:
     words = shelf.words * counted
     ones = np.ones(len(shelf), dtype=np.float32)
     beside = ones.copy()
-    _add_neighbours(shelf, beside, ones * np.float32(_OF_NEIGHBOUR), 1)
+    _add_neighbours(shelf, beside, ones, 1, _OF_NEIGHBOUR)
     return _Ground(
         counted=counted,
         asks=shelf.is_question.astype(np.float32),
@@ -95,11 +95,11 @@ def look(shelf: Shelf, question: Question, hits: Sequence[Sequence[Posting]], ve
     found = [at for at, forms in enumerate(hits) if forms or question.months[at] or question.numbers[at] > 0]
     absent = len(hits) - len(found)
     ground = _ground_of(shelf)
-    said = occurrences(shelf, [hits[at] for at in found])
-    dated = _dated(shelf, question, found, said)
-    scores, weights = _bm25(dated, ground.said)
-    of_sessions = np.add.reduceat(dated * ground.counted, shelf.starts, axis=1) if len(shelf) else dated
-    around = _with_neighbours(shelf, said, said * ground.counted)
+    said = _dated(shelf, question, found, occurrences(shelf, [hits[at] for at in found]))
+    scores, weights = _bm25(said, ground.said)
+    counted = said * ground.counted
+    of_sessions = np.add.reduceat(counted, shelf.starts, axis=1) if len(shelf) else said
+    around = _with_neighbours(shelf, said, counted)
     views = {
         "said": _unit(scores, weights, absent),
         "around": _unit(*_bm25(around, ground.around), absent),
@@ -111,8 +111,9 @@ def look(shelf: Shelf, question: Question, hits: Sequence[Sequence[Posting]], ve
     cosines = None
     if vector is not None and len(shelf) and shelf.dimension == len(vector):  # none, or another embedder's
         cosines, centred = shelf.likeness(vector)
-        _add_neighbours(shelf, centred, centred * np.float32(_OF_NEIGHBOUR), 1)
-        views["meaning"] = to_unit(centred / ground.beside)
+        smoothed = centred.copy()
+        _add_neighbours(shelf, smoothed, centred, 1, _OF_NEIGHBOUR)
+        views["meaning"] = to_unit(smoothed / ground.beside)
     total = max(float(weights.sum()) + absent * _weight_of_absent(len(shelf)), 1e-9)
     shares: Floats = weights @ (around > 0).astype(np.float32) / np.float32(total)
     return Looks(views, cosines, shares)
@@ -204,16 +205,16 @@ def _dated(shelf: Shelf, question: Question, which: Sequence[int], said: Floats)
 def _with_neighbours(shelf: Shelf, values: Floats, theirs: Floats) -> Floats:
     """Each message's value with those of its neighbours within the session."""
     found = values.copy()
-    for step in range(1, _AROUND + 1):
-        _add_neighbours(shelf, found, theirs, step)
+    for step, share in enumerate(_AROUND, 1):
+        _add_neighbours(shelf, found, theirs, step, share)
     return found
 
 
-def _add_neighbours(shelf: Shelf, values: Floats, theirs: Floats, step: int) -> None:
-    """Add to each message's value what is `step` before and behind it in its session."""
-    is_one = shelf.together(step)
-    values[..., :-step] += theirs[..., step:] * is_one
-    values[..., step:] += theirs[..., :-step] * is_one
+def _add_neighbours(shelf: Shelf, values: Floats, theirs: Floats, step: int, share: float) -> None:
+    """Add to each message's value a share of what is `step` before and behind it in its session."""
+    shares = shelf.together(step) * np.float32(share)
+    values[..., :-step] += theirs[..., step:] * shares
+    values[..., step:] += theirs[..., :-step] * shares
 
 
 def bm25(occurrences: Floats, lengths: Floats) -> tuple[Floats, Floats]:
