@@ -357,7 +357,7 @@ class Memory:
                 await connection.execute(sa.text("SELECT 1"))
         except (SQLAlchemyError, OSError) as error:
             return Health("store", ok=False, detail=type(error).__name__, remedy="Check the disk and data_dir.")
-        return Health("store", ok=True, detail="answers")
+        return Health("store", ok=True, detail="answers", code="answers")
 
     async def _embedder_health(self) -> Health:
         try:
@@ -372,12 +372,14 @@ class Memory:
         if not self._vectors.is_open:
             return Health("index", ok=False, detail="closed", remedy="Run `merk reindex` while Merk is stopped.")
         behind = await self._vectors.behind()
-        return Health("index", ok=True, detail=f"{behind} to embed" if behind else "in step")
+        if behind:
+            return Health("index", ok=True, detail=f"{behind} to embed", code="to-do", count=behind)
+        return Health("index", ok=True, detail="in step", code="in-step")
 
     async def _learning_health(self) -> Health:
         failures = sorted(await self._summaries.failures())
         if not failures:
-            return Health("learning", ok=True, detail="in step")
+            return Health("learning", ok=True, detail="in step", code="in-step")
         kinds = ", ".join(dict.fromkeys(failures))
         remedy = "They are tried again within the hour. `merk doctor` checks the model."
         return Health("learning", ok=False, detail=f"{len(failures)} sessions: {kinds}", remedy=remedy)

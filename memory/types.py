@@ -327,6 +327,10 @@ class Health:
     done: int | None = None
     total: int | None = None
     """Of work that is under way."""
+    code: str = ""
+    """Names a `detail` that is often told, for whoever says it in another language."""
+    count: float | None = None
+    """The figure in it."""
 
 
 __all__ = [

@@ -38,6 +38,10 @@ class Part(BaseModel):
     done: int | None = None
     total: int | None = None
     """Of work that is under way."""
+    code: str = ""
+    """Names a `detail` that is often told."""
+    count: float | None = None
+    """The figure in it."""
 
 
 class Report(BaseModel):
@@ -83,6 +87,8 @@ class Health:
                 is_needed=each.name in _NEEDED,
                 done=each.done,
                 total=each.total,
+                code=each.code,
+                count=each.count,
             )
             for each in await self._site.memory.health()
         ]
@@ -92,20 +98,23 @@ class Health:
         transport = self._site.transports[name]
         age = transport.last_contact()
         waited = time.monotonic() - self._began if age is None else age
-        detail = transport.problem or ("in contact" if age is not None else "no contact yet")
-        return Part(name=name, ok=waited <= STALE_SECONDS, detail=detail, age_seconds=age, is_needed=True)
+        detail, code = ("no contact yet", "no-contact") if age is None else ("in contact", "contact")
+        if transport.problem:
+            detail, code = transport.problem, ""
+        return Part(name=name, ok=waited <= STALE_SECONDS, detail=detail, code=code, age_seconds=age, is_needed=True)
 
     async def _summaries(self) -> Part:
         async with self._site.database.search() as connection:
             last = await events.last_at(connection, telemetry.Summarised.name)
         if last is None:
-            return Part(name="summaries", ok=True, detail="none made yet")
+            return Part(name="summaries", ok=True, detail="none made yet", code="none-yet")
         age = (to_ms(self._site.clock.now()) - last) / 1000
-        return Part(name="summaries", ok=True, detail="the age is that of the last one", age_seconds=age)
+        return Part(name="summaries", ok=True, detail="the age is that of the last one", code="last", age_seconds=age)
 
     def _disk(self) -> Part:
         free = shutil.disk_usage(self._site.settings.tenant.data_dir).free
-        return Part(name="disk", ok=free >= LEAST_FREE_BYTES, detail=f"{free / 1e9:.1f} GB free", is_needed=True)
+        is_enough, free = free >= LEAST_FREE_BYTES, round(free / 1e9, 1)
+        return Part(name="disk", ok=is_enough, detail=f"{free} GB free", code="free", count=free, is_needed=True)
 
 
 def health(request: Request) -> Health:

@@ -133,7 +133,9 @@ class Evidence:
     async def health(self) -> Health:
         """How far the messages are in step."""
         behind = await self.behind()
-        return Health("messages", ok=True, detail=f"{behind} to index" if behind else "in step")
+        if behind:
+            return Health("messages", ok=True, detail=f"{behind} to index", code="to-do", count=behind)
+        return Health("messages", ok=True, detail="in step", code="in-step")
 
     async def _index(self) -> None:
         while True:

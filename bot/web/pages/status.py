@@ -1,6 +1,5 @@
 """Whether Merk is well, what it does by itself, and what went wrong."""
 
-import re
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -21,19 +20,6 @@ _FAULTS = (telemetry.JobFailed.name, telemetry.TransportFault.name, telemetry.Tu
 _PAST = timedelta(days=7)
 _RECENT = 10
 
-_DETAILS = {
-    "in contact": "web-detail-contact",
-    "no contact yet": "web-detail-no-contact",
-    "answers": "web-detail-answers",
-    "in step": "web-detail-in-step",
-    "none made yet": "web-detail-none-yet",
-    "the age is that of the last one": "web-detail-last",
-}
-_COUNTED = {
-    r"(\d+) to (?:embed|index)": "web-detail-to-do",
-    r"([\d.]+) GB free": "web-detail-free",
-}
-
 router = APIRouter(include_in_schema=False, dependencies=[Depends(may_see_telemetry)])
 
 
@@ -43,7 +29,7 @@ async def status(visit: Visiting, asked: Annotated[Health, Depends(health)]) -> 
     return visit.page(
         "status.html",
         verdict=report.status,
-        parts=[(_named(visit, part), part, _detail(visit, part.detail)) for part in report.parts],
+        parts=[(_named(visit, part), part, _detail(visit, part)) for part in report.parts],
         waiting=await _waiting(visit),
         jobs=await _jobs(visit),
         faults=await _faults(visit),
@@ -57,15 +43,12 @@ def _named(visit: Visit, part: Part) -> str:
     return visit.words.say(key) if key in visit.words.say else part.name
 
 
-def _detail(visit: Visit, detail: str) -> str | None:
+def _detail(visit: Visit, part: Part) -> str | None:
     """What is often told, in the reader's language; None for the rest, which is for whoever runs the program."""
-    w = visit.site_words
-    if detail in _DETAILS:
-        return w.say(_DETAILS[detail])
-    for pattern, key in _COUNTED.items():
-        if found := re.fullmatch(pattern, detail):
-            return w.say(key, count=w.count(float(found[1])))
-    return None
+    if not part.code:
+        return None
+    count = "" if part.count is None else visit.site_words.count(part.count)
+    return visit.words.say(f"web-detail-{part.code}", count=count)
 
 
 async def _waiting(visit: Visit) -> list[tuple[str, int]]:
