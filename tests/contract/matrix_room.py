@@ -1,8 +1,9 @@
 """Steps of the tests of Matrix: to listen, and to wait for what was heard."""
 
 from handlers.types import Incoming
-from tests.contract.transports import MatrixRig, heard, until
+from tests.contract.transports import MatrixRig, heard
 from tests.fakes.homeserver.world import Room
+from tests.waiting import until
 
 
 async def last(rig: MatrixRig, count: int = 1) -> Incoming:

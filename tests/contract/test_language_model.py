@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 
 import pytest
@@ -25,6 +25,7 @@ from memory.ports import (
 )
 from tests.contract.language_models import RIGS, Rig
 from tests.fakes.histories import assistant, tool_round, user
+from tests.waiting import until
 
 LONG = "Grüße aus Köln 🎉, wie geht es dir heute? " * 6
 SCHEMA: Json = {
@@ -70,12 +71,6 @@ async def run(rig: Rig, request: ModelRequest = ASK) -> tuple[list[ModelEvent], 
 
 def shown(events: list[ModelEvent]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not condition():  # noqa: ASYNC110 (stand-ins note it in a record, not in an event)
-            await asyncio.sleep(0.01)
 
 
 async def test_an_answer_is_deltas_and_then_one_result(rig: Rig) -> None:

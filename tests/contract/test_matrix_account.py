@@ -7,9 +7,10 @@ import pytest
 from bot.transports.base import Fault, Part, SendError
 from bot.transports.matrix.errors import AccountError
 from tests.contract.matrix_room import last, listening
-from tests.contract.transports import MatrixRig, until
+from tests.contract.transports import MatrixRig
 from tests.fakes.homeserver.server import BOT
 from tests.fakes.homeserver.world import RefusalError
+from tests.waiting import until
 
 # --- refusals --------------------------------------------------------------------------------------------
 

@@ -2,7 +2,8 @@
 
 from bot.transports.base import Key, Outgoing, Part
 from tests.contract.matrix_room import last, listening, quiet
-from tests.contract.transports import MatrixRig, heard, until
+from tests.contract.transports import MatrixRig, heard
+from tests.waiting import until
 
 YES_NO = ((Key("Yes", "token-yes"), Key("No", "token-no")),)
 

@@ -5,9 +5,10 @@ from typing import Any
 from bot.transports.base import Outgoing, Part
 from handlers.types import Place
 from tests.contract.matrix_room import last, listening, quiet
-from tests.contract.transports import MatrixRig, heard, until
+from tests.contract.transports import MatrixRig, heard
 from tests.fakes.homeserver.server import BOT
 from tests.fakes.homeserver.views import edits, messages
+from tests.waiting import until
 
 # --- where one stopped -----------------------------------------------------------------------------------
 

@@ -4,8 +4,9 @@ import pytest
 
 from bot.transports.base import Part, Presence, SendError
 from tests.contract.matrix_room import last, listening
-from tests.contract.transports import MatrixRig, heard, until
+from tests.contract.transports import MatrixRig, heard
 from tests.fakes.homeserver.server import BOT
+from tests.waiting import until
 
 
 async def test_an_invitation_is_accepted_from_admitted_people_only(rig: MatrixRig) -> None:

@@ -17,8 +17,9 @@ from bot.transports.base import Key, Part, Presence
 from bot.transports.telegram import contact, errors, webhook
 from bot.transports.telegram.webhook import SECRET_HEADER, WebhookSettings
 from handlers.types import Place, Press
-from tests.contract.transports import Inbox, TelegramRig, heard, until
+from tests.contract.transports import Inbox, TelegramRig, heard
 from tests.fakes.bot_api.faults import FaultKind
+from tests.waiting import until
 
 GROUP = -1001000000002
 PRIVATE_SCOPE = {"type": "all_private_chats"}

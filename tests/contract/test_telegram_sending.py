@@ -9,8 +9,9 @@ from bot.transports.telegram import transport as module
 from bot.transports.telegram.transport import TelegramTransport
 from handlers.types import Place
 from memory.instants import SystemClock
-from tests.contract.transports import TelegramRig, heard, until
+from tests.contract.transports import TelegramRig, heard
 from tests.fakes.bot_api.faults import FaultKind
+from tests.waiting import until
 
 FORUM = -1001000000001
 SUPERGROUP = -1001000000002

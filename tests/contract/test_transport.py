@@ -7,7 +7,8 @@ import pytest
 
 from bot.transports.base import Fault, Key, Outgoing, Part, Preview, SendError
 from memory.storage.inbox import InboxRow
-from tests.contract.transports import RIGS, Rig, heard, until
+from tests.contract.transports import RIGS, Rig, heard
+from tests.waiting import until
 
 ROWS = count(1)
 KEYS = ((Key("Yes", "token-yes"), Key("No", "token-no")),)

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar
@@ -27,16 +26,9 @@ from tests.fakes.bot_api import BotApi
 from tests.fakes.homeserver import HomeserverFake
 from tests.fakes.homeserver.server import BOT, PASSWORD
 from tests.fakes.homeserver.views import body_now, messages
+from tests.waiting import until
 
 T = TypeVar("T")
-
-
-async def until(look: Callable[[], T], seconds: float = 20.0) -> T:
-    """Wait until there is something to see, and return it."""
-    async with asyncio.timeout(seconds):
-        while not (found := look()):  # noqa: ASYNC110 - what is looked at has no event
-            await asyncio.sleep(0.005)
-    return found
 
 
 class Inbox:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import anthropic
@@ -15,6 +15,7 @@ from anthropic.types import Message
 
 from tests.fakes.messages_api import MessagesApi
 from tests.fakes.messages_api.faults import FaultKind
+from tests.waiting import until
 
 SONNET, HAIKU, OPUS = "claude-sonnet-5-5", "claude-haiku-5-5", "claude-opus-5-5"
 
@@ -114,14 +115,6 @@ async def test_faults_hit_only_what_they_are_meant_for(api: MessagesApi, client:
         await ask(client, "break, please")
     api.clear()
     await ask(client, model=OPUS)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    for _ in range(500):
-        if holds():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not happen within five seconds")
 
 
 async def test_a_stall_ends_when_the_client_leaves(api: MessagesApi, client: AsyncAnthropic) -> None:

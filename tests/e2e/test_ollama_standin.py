@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -11,6 +11,7 @@ import ollama
 import pytest
 
 from tests.fakes.ollama_api import OllamaApi, OllamaModel, embed_words
+from tests.waiting import until
 
 CHAT, PLAIN, EMBEDDER = "qwen3:8b", "gemma3:4b", "nomic-embed-text"
 CLOCK: dict[str, Any] = {
@@ -219,14 +220,6 @@ async def test_faults_reach_the_client_as_the_real_ones_do(api: OllamaApi, clien
         "fault: disconnect",
         "fault: truncate",
     ]
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    for _ in range(500):
-        if holds():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("it did not happen within five seconds")
 
 
 async def test_a_stall_ends_when_the_client_leaves(api: OllamaApi, client: ollama.AsyncClient) -> None:

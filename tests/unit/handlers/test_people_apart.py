@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from handlers.types import Place
 from memory.storage.database import Database
 from memory.storage.tables import facts, identities
-from tests.contract.transports import until
 from tests.fakes.house import House, house
 from tests.fakes.model import Says, call
+from tests.waiting import until
 
 ADA, BOB = {"chat": "42", "from": "42"}, {"chat": "77", "from": "77"}
 

@@ -15,9 +15,10 @@ from memory.scope import Audience, group_key
 from memory.storage import members, people, sessions
 from memory.storage.database import Database
 from memory.types import Role
-from tests.contract.transports import TelegramRig, until
+from tests.contract.transports import TelegramRig
 from tests.fakes.bot_api import BotApi
 from tests.fakes.clock import FrozenClock
+from tests.waiting import until
 
 BOB = 43
 
