@@ -124,7 +124,7 @@ _NEVER = 2**62
 """An id that no message reaches."""
 _EARLIER = durable(sa.bindparam("of", type_=sa.Integer)).where(messages.c.id < sa.bindparam("before"))
 _NEWEST = _EARLIER.order_by(messages.c.id.desc()).limit(sa.bindparam("most", type_=sa.Integer))
-_COUNT = sa.select(sa.func.count()).select_from(_EARLIER.subquery())
+_COUNT = _EARLIER.with_only_columns(sa.func.count(), maintain_column_froms=True)
 _NEWEST_AND_COUNT = _NEWEST.add_columns(_COUNT.scalar_subquery().label("of_all"))
 
 

@@ -23,7 +23,7 @@ from memory.storage.database import Database
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0007"
+HEAD = "0008"
 """The newest revision under migrations/versions; a test keeps the two equal."""
 
 _MIGRATIONS = Path(__file__).with_name("migrations")

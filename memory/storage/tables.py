@@ -220,6 +220,13 @@ messages = Table(
     Column("redacted_at", BigInteger),
     Column("created_at", BigInteger, nullable=False),
     Index("ix_messages_session_id_id", "session_id", "id"),
+    Index(  # as every query says it: SQLite takes an index of some rows for no other words
+        "ix_messages_durable",
+        "session_id",
+        "id",
+        sqlite_where=text("is_ephemeral = 0"),
+        postgresql_where=text("NOT is_ephemeral"),
+    ),
     Index(
         "uq_messages_inbox_id_role",
         "inbox_id",

@@ -3,6 +3,7 @@
 The person's own statements come first: they are what somebody will ask for again.
 """
 
+import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from memory.language.text import one_line, sentences, shorten
 from memory.language.words import content_words, keys_of, stems
 from memory.ports import Embedder, EmbedderError
 
+LATEST = 400  # messages looked at: a chat that goes on for years is condensed anew after every answer
 _SENTENCES = 3
 _NOTES = 8
 _MOST = 200  # sentences looked at, the latest
@@ -33,7 +35,7 @@ class _Candidate:
 
 async def extract(lines: Sequence[Entry], embedder: Embedder) -> Condensed | None:
     """Pick the sentences; None when nobody said anything to remember."""
-    candidates = _candidates(lines)
+    candidates = await asyncio.to_thread(_candidates, lines[-LATEST:])  # takes some ten milliseconds
     if not candidates:
         return None
     ranked = _ranked(candidates, await _saliences(candidates, embedder))

@@ -13,7 +13,7 @@ from memory import telemetry
 from memory.instants import to_ms
 from memory.kinds.summaries import store
 from memory.kinds.summaries.condense import AnswerError, condense
-from memory.kinds.summaries.extract import extract
+from memory.kinds.summaries.extract import LATEST, extract
 from memory.kinds.summaries.store import KIND, Due
 from memory.kinds.summaries.summary import EXTRACTIVE, Condensed, Summary, kept_title
 from memory.kinds.summaries.transcript import Entry, entries, first_words, is_exchange
@@ -113,15 +113,24 @@ class Summaries:
         async with self._database.search() as connection:
             before = await store.load(connection, session.session_id)
         if before is None or before.watermark != session.watermark or before.made_by == EXTRACTIVE:
-            return await self._answered(session, 0), None
+            is_read_whole = before is None or await self._can_condense()
+            return await (self._answered(session, 0) if is_read_whole else self._latest(session)), None
         return await self._answered(session, session.watermark), before.summary
 
+    async def _can_condense(self) -> bool:
+        """Whether a model does it; one that cannot be asked now can later."""
+        try:
+            return (await self._model.traits(Tier.SMALL)).can_follow_schema
+        except ModelError as error:
+            return error.failure not in _UNASKED
+
     async def _answered(self, session: Due, since: int) -> list[Message]:
-        """The messages up to the last answer: a question that is being answered right now waits for the next round."""
         async with self._database.search() as connection:
-            messages = await message_log.since(connection, session.session_id, since)
-        last = max((i for i, message in enumerate(messages) if message.role == "assistant"), default=-1)
-        return messages[: last + 1]
+            return _up_to_an_answer(await message_log.since(connection, session.session_id, since))
+
+    async def _latest(self, session: Due) -> list[Message]:
+        async with self._database.search() as connection:
+            return _up_to_an_answer(await message_log.newest(connection, session.session_id, LATEST))
 
     async def _condense(
         self, session: Due, lines: list[Entry], before: Summary | None, attempts: int
@@ -139,8 +148,8 @@ class Summaries:
             is_hopeless = error.failure in _HOPELESS and attempts >= _PATIENCE
             if not (is_hopeless or error.failure in _UNASKED):
                 raise
-        whole = lines if before is None else entries(await self._answered(session, 0))
-        return await extract(whole, self._embedder)
+        said = lines if before is None else entries(await self._latest(session))
+        return await extract(said, self._embedder)
 
     async def _failed(self, session: Due, claimed: Claim, error: Exception) -> None:
         name = f"{type(error).__name__}.{error.failure}" if isinstance(error, ModelError) else type(error).__name__
@@ -156,3 +165,9 @@ class Summaries:
 
     def _now(self) -> int:
         return to_ms(self._clock.now())
+
+
+def _up_to_an_answer(messages: list[Message]) -> list[Message]:
+    """A question that is being answered right now waits for the next round."""
+    last = max((i for i, message in enumerate(messages) if message.role == "assistant"), default=-1)
+    return messages[: last + 1]

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import event
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from memory.storage import people, reminders
 from memory.storage.database import Database
 from memory.storage.reminders import Wish
 from memory.types import Audience, Role
+from tests.unit.memory.storage.plans import asked, plan
 
 ADA = Audience(1, 1, is_private=True)
 BOB = Audience(2, 2, is_private=True)
@@ -97,21 +97,12 @@ async def test_only_what_is_over_is_pruned(connection: AsyncConnection) -> None:
 
 async def test_a_look_for_what_is_due_reads_an_index(connection: AsyncConnection) -> None:
     """However many wait: no row that is not due is read."""
-    plans: list[str] = []
-
-    def explain(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
-        if statement.startswith("SELECT"):
-            asked.append((statement, parameters))
-
-    asked: list[tuple[str, Any]] = []
-    event.listen(connection.sync_connection, "before_cursor_execute", explain)
-    await reminders.due(connection, 5000, ["fake"], 2)
-    await reminders.next_due(connection, 5000, ["fake"])
-    for statement, parameters in asked:
-        rows = await connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
-        plans.append(" / ".join(str(row) for row in rows.columns("detail").scalars()))
+    with asked(connection) as statements:
+        await reminders.due(connection, 5000, ["fake"], 2)
+        await reminders.next_due(connection, 5000, ["fake"])
+    plans = [" / ".join(await plan(connection, *each)) for each in statements]
     assert len(plans) == 2
-    for plan in plans:
-        assert plan.startswith("SEARCH reminders USING")
-        assert "ix_reminders_due" in plan
-        assert "TEMP B-TREE" not in plan
+    for steps in plans:
+        assert steps.startswith("SEARCH reminders USING")
+        assert "ix_reminders_due" in steps
+        assert "TEMP B-TREE" not in steps

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.kinds.summaries.extract import extract
+from memory.kinds.summaries.extract import LATEST, extract
 from memory.kinds.summaries.transcript import Entry, entries, first_words, pieces
 from memory.types import Message, Origin
 from tests.fakes.clock import FrozenClock
@@ -66,3 +66,11 @@ def test_foreign_words_are_left_out() -> None:
     now = FrozenClock().now()
     messages = [Message(i, 1, "user", "Ada", "words", origin, None, now) for i, origin in enumerate(Origin)]
     assert len(entries(messages)) == 1
+
+
+async def test_of_a_chat_of_years_the_latest_is_looked_at() -> None:
+    lines = _lines("I sold the old violin.", *("The garden needs a new fence." for _ in range(LATEST)))
+    made = await extract(lines, WordEmbedder())
+    assert made is not None
+    assert made.summary.text == "The garden needs a new fence."
+    assert made.title == "I sold the old violin"

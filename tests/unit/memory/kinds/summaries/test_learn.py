@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from memory.instants import to_ms
+from memory.kinds.summaries import learn as module
 from memory.kinds.summaries import store
 from memory.language.text import MARK
 from memory.ports import Failure, ModelRequest, ModelTraits, Purpose, StopReason, TextBlock
@@ -370,3 +371,22 @@ async def test_without_a_model_the_persons_own_sentences_are_kept(world: World) 
     assert [each["title"] for each in await world.rows("sessions")] == [
         "Ich habe am Freitag einen Termin beim Zahnarzt"
     ]
+
+
+async def test_without_a_model_a_long_chat_is_not_read_whole_each_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A chat that goes on for years is condensed after every answer: by its latest messages."""
+    monkeypatch.setattr(module, "LATEST", 2)
+    plain = ModelTraits("plain", can_call_tools=False, can_follow_schema=False, context_tokens=4096)
+    memory = world.reborn(model=ScriptedModel(traits=plain))
+    ada = await world.person("ada")
+    session = await world.talk(ada, "I sold the old violin.", "Good.")
+    await memory.learn()
+    await world.say(session, "The garden needs a fence.", ada)
+    await world.say(session, "It does.")
+    assert await memory.learn() == 1
+    row = await _summary(world, session)
+    assert row is not None
+    assert row["text"] == "The garden needs a fence."
+    assert [each["title"] for each in await world.rows("sessions")] == ["I sold the old violin"]
