@@ -93,6 +93,8 @@ class Server:
             await self._perform(method, exchange)
         except BotApiError as error:
             exchange.error = error
+        except ConnectionResetError:  # killed before all was said: nobody is there to be answered
+            return web.Response()
         self._log(exchange)
         self._changed()
         return await self._respond(request, exchange)
