@@ -371,15 +371,12 @@ class Memory:
     async def _index_health(self) -> Health:
         if not self._vectors.is_open:
             return Health("index", ok=False, detail="closed", remedy="Run `merk reindex` while Merk is stopped.")
-        behind = await self._vectors.behind()
-        if behind:
-            return Health("index", ok=True, detail=f"{behind} to embed", code="to-do", count=behind)
-        return Health("index", ok=True, detail="in step", code="in-step")
+        return Health.following("index", await self._vectors.behind(), to="embed")
 
     async def _learning_health(self) -> Health:
         failures = sorted(await self._summaries.failures())
         if not failures:
-            return Health("learning", ok=True, detail="in step", code="in-step")
+            return Health.following("learning")
         kinds = ", ".join(dict.fromkeys(failures))
         remedy = "They are tried again within the hour. `merk doctor` checks the model."
         return Health("learning", ok=False, detail=f"{len(failures)} sessions: {kinds}", remedy=remedy)

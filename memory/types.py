@@ -332,6 +332,13 @@ class Health:
     count: float | None = None
     """The figure in it."""
 
+    @classmethod
+    def following(cls, name: str, waiting: int = 0, *, to: str = "do") -> "Health":
+        """Of what follows the log: in step with it, or so much waiting `to` be done."""
+        if waiting:
+            return cls(name, ok=True, detail=f"{waiting} to {to}", code="to-do", count=waiting)
+        return cls(name, ok=True, detail="in step", code="in-step")
+
 
 __all__ = [
     "Audience",

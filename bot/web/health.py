@@ -113,8 +113,8 @@ class Health:
 
     def _disk(self) -> Part:
         free = shutil.disk_usage(self._site.settings.tenant.data_dir).free
-        is_enough, free = free >= LEAST_FREE_BYTES, round(free / 1e9, 1)
-        return Part(name="disk", ok=is_enough, detail=f"{free} GB free", code="free", count=free, is_needed=True)
+        is_enough, gb = free >= LEAST_FREE_BYTES, round(free / 1e9, 1)
+        return Part(name="disk", ok=is_enough, detail=f"{gb} GB free", code="free", count=gb, is_needed=True)
 
 
 def health(request: Request) -> Health:

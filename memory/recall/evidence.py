@@ -132,10 +132,7 @@ class Evidence:
 
     async def health(self) -> Health:
         """How far the messages are in step."""
-        behind = await self.behind()
-        if behind:
-            return Health("messages", ok=True, detail=f"{behind} to index", code="to-do", count=behind)
-        return Health("messages", ok=True, detail="in step", code="in-step")
+        return Health.following("messages", await self.behind(), to="index")
 
     async def _index(self) -> None:
         while True:

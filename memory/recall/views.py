@@ -20,8 +20,8 @@ K1, B = 1.2, 0.75
 """BM25's, as usual."""
 _AROUND = (0.7, 0.5, 0.35)
 """What the neighbours on each side count that a message is read with, the nearest first."""
-_OF_NEIGHBOUR = 0.5
-"""Of a neighbour's cosine: a short reply means what it replies to."""
+_MEANT = (0.5,)
+"""The same of cosines: a short reply means what it replies to."""
 _OF_ASSISTANT = 0.5
 """What an assistant's words count where they stand around a person's: they are many."""
 _DATE_TERMS = 3
@@ -77,15 +77,13 @@ def _lay(shelf: Shelf) -> _Ground:
     counted = np.where(shelf.is_person, np.float32(1.0), np.float32(_OF_ASSISTANT))
     words = shelf.words * counted
     ones = np.ones(len(shelf), dtype=np.float32)
-    beside = ones.copy()
-    _add_neighbours(shelf, beside, ones, 1, _OF_NEIGHBOUR)
     return _Ground(
         counted=counted,
         asks=shelf.is_question.astype(np.float32),
         said=_norms(shelf.words + _DATE_TERMS),
-        around=_norms(_with_neighbours(shelf, shelf.words, words)),
+        around=_norms(_with_neighbours(shelf, shelf.words, words, _AROUND)),
         session=_norms(np.add.reduceat(words, shelf.starts) if len(shelf) else words),
-        beside=beside,
+        beside=_with_neighbours(shelf, ones, ones, _MEANT),
         newer=to_unit((shelf.at - shelf.at.min()).astype(np.float32)) if len(shelf) else ones,
     )
 
@@ -99,7 +97,7 @@ def look(shelf: Shelf, question: Question, hits: Sequence[Sequence[Posting]], ve
     scores, weights = _bm25(said, ground.said)
     counted = said * ground.counted
     of_sessions = np.add.reduceat(counted, shelf.starts, axis=1) if len(shelf) else said
-    around = _with_neighbours(shelf, said, counted)
+    around = _with_neighbours(shelf, said, counted, _AROUND)
     views = {
         "said": _unit(scores, weights, absent),
         "around": _unit(*_bm25(around, ground.around), absent),
@@ -111,9 +109,7 @@ def look(shelf: Shelf, question: Question, hits: Sequence[Sequence[Posting]], ve
     cosines = None
     if vector is not None and len(shelf) and shelf.dimension == len(vector):  # none, or another embedder's
         cosines, centred = shelf.likeness(vector)
-        smoothed = centred.copy()
-        _add_neighbours(shelf, smoothed, centred, 1, _OF_NEIGHBOUR)
-        views["meaning"] = to_unit(smoothed / ground.beside)
+        views["meaning"] = to_unit(_with_neighbours(shelf, centred, centred, _MEANT) / ground.beside)
     total = max(float(weights.sum()) + absent * _weight_of_absent(len(shelf)), 1e-9)
     shares: Floats = weights @ (around > 0).astype(np.float32) / np.float32(total)
     return Looks(views, cosines, shares)
@@ -202,19 +198,14 @@ def _dated(shelf: Shelf, question: Question, which: Sequence[int], said: Floats)
     return found
 
 
-def _with_neighbours(shelf: Shelf, values: Floats, theirs: Floats) -> Floats:
-    """Each message's value with those of its neighbours within the session."""
+def _with_neighbours(shelf: Shelf, values: Floats, theirs: Floats, shares: Sequence[float]) -> Floats:
+    """Each message's value with shares of those of its neighbours within the session, the nearest first."""
     found = values.copy()
-    for step, share in enumerate(_AROUND, 1):
-        _add_neighbours(shelf, found, theirs, step, share)
+    for step, share in enumerate(shares, 1):
+        weights = shelf.together(step) * np.float32(share)
+        found[..., :-step] += theirs[..., step:] * weights
+        found[..., step:] += theirs[..., :-step] * weights
     return found
-
-
-def _add_neighbours(shelf: Shelf, values: Floats, theirs: Floats, step: int, share: float) -> None:
-    """Add to each message's value a share of what is `step` before and behind it in its session."""
-    shares = shelf.together(step) * np.float32(share)
-    values[..., :-step] += theirs[..., step:] * shares
-    values[..., step:] += theirs[..., :-step] * shares
 
 
 def bm25(occurrences: Floats, lengths: Floats) -> tuple[Floats, Floats]:

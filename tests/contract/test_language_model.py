@@ -162,7 +162,7 @@ async def test_closing_the_stream_stops_the_request(rig: Rig) -> None:
     stream = rig.model.stream(ASK)
     assert isinstance(await anext(stream), TextDelta)
     await stream.aclose()
-    await until(rig.was_left)
+    await until(rig.was_left, 5)
     rig.say("Next.")
     assert (await complete(rig.model, ASK)).text == "Next."
 
@@ -171,12 +171,12 @@ async def test_cancelling_the_task_stops_the_request(rig: Rig) -> None:
     """As when the bot is stopped."""
     rig.stall(LONG)
     task = asyncio.create_task(complete(rig.model, ASK))
-    await until(lambda: rig.count() == 1)
+    await until(lambda: rig.count() == 1, 5)
     await asyncio.sleep(0.1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await until(rig.was_left)
+    await until(rig.was_left, 5)
 
 
 async def test_requests_at_the_same_time_all_end(rig: Rig) -> None:

@@ -121,11 +121,11 @@ async def test_a_stall_ends_when_the_client_leaves(api: MessagesApi, client: Asy
     api.fault("stall", times=2)
     for asked, call in enumerate((stream, ask), start=1):
         task = asyncio.create_task(call(client))
-        await until(lambda asked=asked: len(api.requests) == asked)
+        await until(lambda asked=asked: len(api.requests) == asked, 5)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await until(lambda: api.requests[-1].end != "open")
+        await until(lambda: api.requests[-1].end != "open", 5)
     assert [request.end for request in api.requests] == ["client left", "client left"]
 
 

@@ -227,11 +227,11 @@ async def test_a_stall_ends_when_the_client_leaves(api: OllamaApi, client: ollam
     calls = (lambda: stream(client), lambda: ask(client), lambda: client.embed(EMBEDDER, "text"))
     for asked, call in enumerate(calls, start=1):
         task = asyncio.ensure_future(call())
-        await until(lambda asked=asked: len(api.requests) == asked)
+        await until(lambda asked=asked: len(api.requests) == asked, 5)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await until(lambda: api.requests[-1].end != "open")
+        await until(lambda: api.requests[-1].end != "open", 5)
     assert [request.end for request in api.requests] == ["client left"] * 3
 
 

@@ -143,7 +143,7 @@ class Observing:
             detail = f"{len(failures)} sessions: {', '.join(dict.fromkeys(failures))}"
             remedy = "They are tried again within the hour. `merk doctor` checks the model."
             return Health("observations", ok=False, detail=detail, remedy=remedy)
-        return Health("observations", ok=True, detail="in step", code="in-step")
+        return Health.following("observations")
 
     async def state_of(self, session_id: int, message_id: int) -> State:
         """How far a message was looked through."""

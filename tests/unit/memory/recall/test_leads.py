@@ -6,19 +6,13 @@ from hypothesis import strategies as st
 
 from memory.kinds.observations import store
 from memory.kinds.observations.observation import Content, Trigger, Type
-from memory.recall.shelf import Shelf
 from memory.recall.views import key_views
 from memory.scope import PUBLIC, Audience
 from memory.types import Lead
+from tests.unit.memory.recall.shelves import shelf
 from tests.unit.memory.world import World
 
 FLOOR = 0.1
-
-
-def shelf(sessions: list[int]) -> Shelf:
-    """Messages 1, 2, 3 … in these sessions."""
-    rows = [[at, session, 1, 0, 5, at * 1000, 0] for at, session in enumerate(sessions, 1)]
-    return Shelf.of(np.array(rows, dtype=np.int64).reshape(len(rows), 7))
 
 
 def cosines(*values: float) -> np.ndarray[tuple[int], np.dtype[np.float32]]:

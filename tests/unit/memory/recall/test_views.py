@@ -7,29 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.instants import to_ms
 from memory.recall.question import take_apart
 from memory.recall.shelf import Floats, Posting, Shelf
 from memory.recall.views import look
+from tests.unit.memory.recall.shelves import ADA, ASSISTANT, DAY, shelf
 
-MARCH, MAY = datetime(2026, 3, 1, tzinfo=UTC), datetime(2025, 5, 9, tzinfo=UTC)
-ASSISTANT, ADA = 0, 1
-
-
-def shelf(sessions: list[int], speakers: list[int] | None = None, days: list[datetime] | None = None) -> Shelf:
-    """Messages 1, 2, 3 … of five words each; where nothing is said of it, Ada's, of one day."""
-    speakers, days = speakers or [ADA] * len(sessions), days or [MARCH] * len(sessions)
-    rows = [
-        [number, session, speaker, 0, 5, to_ms(day), 0]
-        for number, (session, speaker, day) in enumerate(zip(sessions, speakers, days, strict=True), 1)
-    ]
-    return Shelf.of(np.array(rows, dtype=np.int64))
+MAY = datetime(2025, 5, 9, tzinfo=UTC)
 
 
 def views(of: Shelf, text: str, standing: list[list[int]]) -> dict[str, Floats]:
     """`standing`: for each word of the question the messages that it stands in."""
     hits: list[list[Posting]] = [[of.posting(np.array(ids, dtype=np.int64))] if ids else [] for ids in standing]
-    return look(of, take_apart(text, MARCH.date()), hits, None).views
+    return look(of, take_apart(text, DAY.date()), hits, None).views
 
 
 def test_the_nearer_a_neighbour_with_the_word_the_more_it_counts() -> None:
@@ -51,7 +40,7 @@ def test_an_assistant_beside_a_message_counts_less_than_a_person() -> None:
 
 
 def test_the_day_counts_in_a_message_and_around_it_as_if_it_were_written_there() -> None:
-    told = shelf([1, 1, 1, 2, 2, 2], days=[MARCH] * 3 + [MAY] * 3)
+    told = shelf([1, 1, 1, 2, 2, 2], days=[DAY] * 3 + [MAY] * 3)
     found = views(told, "violin May", [[1, 4], []])
     for name in ("said", "around", "session"):
         assert found[name][3] > found[name][0] > 0, name
